@@ -1,6 +1,6 @@
 module github.com/wasmagent/wasmagent
 
-go 1.26
+go 1.26.0
 
 require (
 	charm.land/lipgloss/v2 v2.1.1 // indirect
