@@ -104,7 +104,6 @@ const (
 	OutcomeFailed                            // "failed": Failure
 	OutcomeInvalidInput                      // "invalid_input": Failure (Message, Pointer)
 	OutcomeUnserializable                    // "unserializable": Failure (Message)
-	OutcomeAsk                               // "ask": reserved; a host without the feature refuses it
 )
 
 // Reply is how a call ended, as the guest tells it. Exactly the field its Outcome names is set.
