@@ -56,6 +56,11 @@ func AppendFloat64(dst []byte, v float64) []byte {
 	return append64(append(dst, 0xcb), math.Float64bits(v))
 }
 
+// AppendFloat32 appends v as a 32-bit float, which has a shorter text than the same value in 64 bits.
+func AppendFloat32(dst []byte, v float32) []byte {
+	return append32(append(dst, 0xca), math.Float32bits(v))
+}
+
 // AppendString appends s, which should be UTF-8: a result that holds anything else has no JSON form.
 func AppendString(dst []byte, s string) []byte {
 	n := len(s)
