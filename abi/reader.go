@@ -3,7 +3,6 @@ package abi
 import (
 	"math"
 	"strconv"
-	"time"
 )
 
 // MaxDepth is how many arrays and maps of arguments or of a result may lie inside one another.
@@ -224,21 +223,21 @@ func (r *Reader) Map() (int, error) {
 	return r.open()
 }
 
-// Time reads a timestamp; the answer is in UTC.
-func (r *Reader) Time() (time.Time, error) {
+// Timestamp reads a timestamp: seconds and nanoseconds since the start of 1970.
+func (r *Reader) Timestamp() (sec, nsec int64, err error) {
 	if r.Kind() != KindTime {
-		return time.Time{}, r.want("a timestamp")
+		return 0, 0, r.want("a timestamp")
 	}
 	b, end, err := r.body()
 	if err != nil {
-		return time.Time{}, err
+		return 0, 0, err
 	}
 	sec, nsec, ok := timestamp(b)
 	if !ok {
-		return time.Time{}, r.fail("the timestamp has a wrong length or too many nanoseconds")
+		return 0, 0, r.fail("the timestamp has a wrong length or too many nanoseconds")
 	}
 	r.take(end)
-	return time.Unix(sec, nsec).UTC(), nil
+	return sec, nsec, nil
 }
 
 func timestamp(b []byte) (sec, nsec int64, ok bool) {
