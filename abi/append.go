@@ -48,17 +48,20 @@ func AppendUint(dst []byte, v uint64) []byte {
 	return append64(append(dst, 0xcf), v)
 }
 
-// AppendFloat64 appends v as a 64-bit float, whole numbers too: the reader sees what the writer had.
+// AppendFloat64 appends v as a 64-bit float, whole numbers too: the reader sees what the writer
+// had.
 func AppendFloat64(dst []byte, v float64) []byte {
 	return append64(append(dst, 0xcb), math.Float64bits(v))
 }
 
-// AppendFloat32 appends v as a 32-bit float, which has a shorter text than the same value in 64 bits.
+// AppendFloat32 appends v as a 32-bit float, which has a shorter text than the same value in 64
+// bits.
 func AppendFloat32(dst []byte, v float32) []byte {
 	return append32(append(dst, 0xca), math.Float32bits(v))
 }
 
-// AppendString appends s, which should be UTF-8: a result that holds anything else has no JSON form.
+// AppendString appends s, which should be UTF-8: a result that holds anything else has no JSON
+// form.
 func AppendString(dst []byte, s string) []byte {
 	n := len(s)
 	switch {
@@ -111,9 +114,9 @@ func AppendMapHeader(dst []byte, n int) []byte {
 	return append32(append(dst, 0xdf), uint32(n))
 }
 
-// AppendTimestamp appends the instant that lies sec seconds and nsec nanoseconds, fewer than 1e9, after
-// the start of 1970, which a host turns into an RFC 3339 string in UTC. It takes no time.Time: that
-// package would add an eighth to the size of a small plugin.
+// AppendTimestamp appends the instant that lies sec seconds and nsec nanoseconds, fewer than 1e9,
+// after the start of 1970, which a host turns into an RFC 3339 string in UTC. It takes no
+// time.Time: that package would add an eighth to the size of a small plugin.
 func AppendTimestamp(dst []byte, sec int64, nsec uint32) []byte {
 	switch {
 	case nsec == 0 && sec >= 0 && sec <= math.MaxUint32:

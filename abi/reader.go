@@ -18,10 +18,10 @@ func (e *DecodeError) Error() string {
 	return "byte " + strconv.Itoa(e.Offset) + ": " + e.Detail
 }
 
-// A Reader reads msgpack values one after the other from a buffer. It is safe on any bytes: it never
-// panics, allocates by what is there and never by what is declared, and refuses what nests deeper
-// than MaxDepth inside an outermost array or map. Its errors are *DecodeError, and leave the reader
-// before the value that it could not read, so that another read may be tried.
+// A Reader reads msgpack values one after the other from a buffer. It is safe on any bytes: it
+// never panics, allocates by what is there and never by what is declared, and refuses what nests
+// deeper than MaxDepth inside an outermost array or map. Its errors are *DecodeError, and leave the
+// reader before the value that it could not read, so that another read may be tried.
 //
 // The zero Reader is at the end of nothing; NewReader makes one.
 type Reader struct {
