@@ -1,0 +1,87 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// digest is a module's identity: SHA-256 of its bytes.
+type digest = [sha256.Size]byte
+
+// code is a compiled module. Modules of the same bytes share it, whatever their policies.
+type code struct {
+	digest   digest
+	users    int           // under Engine.mu; the code is dropped when nobody is left
+	ready    chan struct{} // closed when compiled and err are set
+	compiled wazero.CompiledModule
+	err      error
+}
+
+// code gives the compiled form of a module, compiling it if nobody else has or does. The engine
+// cannot bear two compiles of the same bytes at a time.
+func (e *Engine) code(ctx context.Context, wasm []byte) (*code, error) {
+	sum := sha256.Sum256(wasm)
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, ErrClosed
+	}
+	c := e.codes[sum]
+	if c == nil {
+		c = &code{digest: sum, ready: make(chan struct{})}
+		e.codes[sum] = c
+		c.users++ // the build itself, so that the code cannot go while it is made
+		wasm = bytes.Clone(wasm)
+		e.builds.Go(func() { e.build(c, wasm) })
+	}
+	c.users++
+	e.mu.Unlock()
+
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		e.release(c)
+		return nil, cancelled(ctx)
+	}
+	if c.err != nil {
+		e.release(c)
+		return nil, &LoadError{Stage: "compile", Err: c.err}
+	}
+	return c, nil
+}
+
+func (e *Engine) build(c *code, wasm []byte) {
+	e.workers <- struct{}{}
+	defer func() { <-e.workers }()
+	c.err = guard(func() (err error) {
+		if e.disk != nil {
+			c.compiled, err = e.disk.compile(e.runtime, c.digest, wasm)
+		} else {
+			c.compiled, err = e.runtime.CompileModule(context.Background(), wasm)
+		}
+		return err
+	})
+	close(c.ready)
+	e.release(c)
+}
+
+// release gives a use of the code up. The last one takes the code away, so that a compile that
+// failed can be tried again.
+func (e *Engine) release(c *code) {
+	e.mu.Lock()
+	c.users--
+	last := c.users == 0
+	if last {
+		delete(e.codes, c.digest)
+	}
+	e.mu.Unlock()
+	if last && c.compiled != nil {
+		if err := c.compiled.Close(context.Background()); err != nil {
+			e.logger.Warn("dropping compiled code", "digest", fmt.Sprintf("%x", c.digest), "error", err)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/wasmagent/wasmagent/abi"
+)
+
+// Engine compiles modules and runs them. It is safe for concurrent use.
+type Engine struct {
+	logger  *slog.Logger
+	runtime wazero.Runtime
+	links   map[string]map[string]string // signatures by module and function: what can be imported
+	config  wazero.ModuleConfig          // what all instances have in common
+	disk    *diskCache                   // nil without a CacheDir
+	workers chan struct{}                // held while compiling
+
+	mu      sync.Mutex
+	closed  bool
+	gone    chan struct{} // closed when Close has ended
+	modules map[*Module]struct{}
+	codes   map[digest]*code
+	builds  sync.WaitGroup
+}
+
+// features are those of the core specification, version 2, with tail calls and extended constants.
+const features = api.CoreFeaturesV2 |
+	experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
+
+func runtimeConfig() wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfig().
+		WithCoreFeatures(features).
+		WithCloseOnContextDone(true).
+		WithDebugInfoEnabled(false) // DWARF is one more parser of a stranger's bytes
+}
+
+// New makes an engine. ctx bounds the making only.
+func New(ctx context.Context, cfg *Config) (*Engine, error) {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	e := &Engine{
+		logger:  cfg.Logger,
+		gone:    make(chan struct{}),
+		modules: map[*Module]struct{}{},
+		codes:   map[digest]*code{},
+	}
+	if e.logger == nil {
+		e.logger = slog.New(slog.DiscardHandler)
+	}
+	workers := cfg.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	e.workers = make(chan struct{}, workers)
+
+	config := runtimeConfig()
+	if cfg.CacheDir != "" {
+		disk, err := openDiskCache(cfg.CacheDir, cfg.CacheKey, e.logger)
+		if err != nil {
+			return nil, fmt.Errorf("cache of compiled code: %w", err)
+		}
+		e.disk = disk
+		config = config.WithCompilationCache(disk.engine)
+	}
+	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err := e.link(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("host functions: %w", err), e.closeEngine(ctx))
+	}
+	e.config = wazero.NewModuleConfig().
+		WithName(""). // anonymous: names of guests must not meet
+		WithStartFunctions().
+		WithArgs("plugin").
+		WithRandSource(rand.Reader).
+		WithSysWalltime().
+		WithSysNanotime().
+		WithOsyield(runtime.Gosched)
+	return e, nil
+}
+
+// link makes the modules that guests import from, and remembers what is in them.
+func (e *Engine) link(ctx context.Context) error {
+	builder := e.runtime.NewHostModuleBuilder(abi.ImportModule)
+	for _, f := range hostCalls {
+		builder.NewFunctionBuilder().
+			WithGoModuleFunction(hostFunction(f.call), i32s(f.params), i32s(f.results)).
+			Export(f.name)
+	}
+	own, err := builder.Instantiate(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = wasi_snapshot_preview1.Instantiate(ctx, e.runtime)
+	if err != nil {
+		return err
+	}
+	wasi := e.runtime.Module(wasiModule)
+	e.links = map[string]map[string]string{
+		abi.ImportModule: signatures(own),
+		wasiModule:       signatures(wasi),
+	}
+	return nil
+}
+
+func i32s(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.ValueTypeI32}, n) }
+
+func signatures(mod api.Module) map[string]string {
+	out := map[string]string{}
+	for name, def := range mod.ExportedFunctionDefinitions() {
+		out[name] = "(" + typeWords(def.ParamTypes()) + ") -> (" + typeWords(def.ResultTypes()) + ")"
+	}
+	return out
+}
+
+func typeWords(types []api.ValueType) string {
+	words := make([]string, len(types))
+	for i, t := range types {
+		words[i] = api.ValueTypeName(t)
+	}
+	return strings.Join(words, " ")
+}
+
+// Compile makes a plugin of a module under a policy: it checks, compiles, initialises and describes
+// it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm is
+// not kept. A compile that has begun is not ended by ctx, but Compile returns.
+func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
+	limits, err := p.Limits.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p.Limits = limits
+	if size := int64(len(wasm)); size > limits.Module {
+		return nil, &LoadError{Stage: "read",
+			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
+	}
+	facts, err := readFacts(wasm)
+	if err != nil {
+		return nil, &LoadError{Stage: "read", Err: err}
+	}
+	if err := checkContract(facts, e.links, limits); err != nil {
+		return nil, &LoadError{Stage: "contract", Err: err}
+	}
+	c, err := e.code(ctx, wasm)
+	if err != nil {
+		return nil, err
+	}
+	m, err := e.register(c, p)
+	if err != nil {
+		e.release(c)
+		return nil, err
+	}
+	if err := m.load(ctx, wasm, facts); err != nil {
+		return nil, errors.Join(err, m.Close(ctx))
+	}
+	return m, nil
+}
+
+func (e *Engine) register(c *code, p Policy) (*Module, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, ErrClosed
+	}
+	m := newModule(e, c, p)
+	e.modules[m] = struct{}{}
+	return m, nil
+}
+
+func (e *Engine) forget(m *Module) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.modules, m)
+}
+
+// Close closes all modules as Module.Close does, and the engine. It may be called twice.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	first := !e.closed
+	e.closed = true
+	modules := make([]*Module, 0, len(e.modules))
+	for m := range e.modules {
+		modules = append(modules, m)
+	}
+	e.mu.Unlock()
+	if !first {
+		<-e.gone
+		return nil
+	}
+	defer close(e.gone)
+
+	errs := make([]error, len(modules)+1)
+	var all sync.WaitGroup
+	for i, m := range modules {
+		all.Go(func() { errs[i] = m.Close(ctx) })
+	}
+	all.Wait()
+	e.builds.Wait()
+	errs[len(modules)] = e.closeEngine(ctx)
+	return errors.Join(errs...)
+}
+
+func (e *Engine) closeEngine(ctx context.Context) error {
+	err := guard(func() error { return e.runtime.Close(ctx) })
+	if e.disk != nil {
+		err = errors.Join(err, e.disk.Close())
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/wasmagent/wasmagent/abi"
+)
+
+// traps names the engine's traps, which it tells apart by text only.
+var traps = []struct{ name, engine string }{
+	{"unreachable", "unreachable"},
+	{"out_of_bounds", "out of bounds memory access"},
+	{"div_by_zero", "integer divide by zero"},
+	{"int_overflow", "integer overflow"},
+	{"invalid_conversion", "invalid conversion to integer"},
+	{"indirect_call", "indirect call type mismatch"},
+	{"table", "invalid table access"},
+	{"null_reference", "null reference"},
+}
+
+const (
+	engineStackOverflow = "stack overflow"
+	engineHostPanic     = "(recovered by wazero)"
+	engineStackTrace    = "wasm stack trace:\n\t"
+)
+
+// outcome says what a run's end means. err is the engine's, why is what stopped the guest, if
+// anything did. What ended badly wins over a reply; a guest that returned has not ended badly.
+func (in *instance) outcome(ctx context.Context, r *run, err, why error) error {
+	stderr := in.stderr.text()
+	var exit *sys.ExitError
+	exited := errors.As(err, &exit)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errStopped), exited && why != nil && stopCode(exit.ExitCode()):
+		return r.stopped(ctx, why, stderr)
+	case exited && exit.ExitCode() == 0 && r.inCall() && r.replied:
+		return nil
+	case exited && exit.ExitCode() != 0 && in.memory.denied > 0:
+		return in.memoryLimit(stderr)
+	case exited:
+		return &ExitError{Code: exit.ExitCode(), Stderr: stderr}
+	}
+	if breach, ok := errors.AsType[*ContractError](err); ok {
+		breach.Stderr = stderr
+		return breach
+	}
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		limit.Stderr = stderr
+		return limit
+	}
+	return in.trap(err, stderr)
+}
+
+// stopCode reports the exit codes that the engine gives a guest whose context is done. A guest may
+// exit with them too.
+func stopCode(code uint32) bool {
+	return code == sys.ExitCodeContextCanceled || code == sys.ExitCodeDeadlineExceeded
+}
+
+func (r *run) stopped(ctx context.Context, why error, stderr string) error {
+	switch why {
+	case errTime:
+		if r.inCall() {
+			return &LimitError{Limit: "time", Time: r.time, Stderr: stderr}
+		}
+		return &LimitError{Limit: "load", Time: r.time, Stderr: stderr}
+	case errCancelled:
+		return cancelled(ctx)
+	}
+	return why
+}
+
+// cancelled is the end of a call whose caller gave up.
+func cancelled(ctx context.Context) error {
+	return fmt.Errorf("the caller gave up: %w", context.Cause(ctx))
+}
+
+// trap tells the engine's remaining errors apart.
+func (in *instance) trap(err error, stderr string) error {
+	text := innermost(err).Error()
+	if text == engineStackOverflow {
+		return &LimitError{Limit: "stack", Stderr: stderr}
+	}
+	for _, t := range traps {
+		if t.engine != text {
+			continue
+		}
+		trap := &TrapError{Trap: t.name, Function: in.trapFunction(err), Stderr: stderr}
+		switch {
+		case in.memory.denied == 0:
+		case t.name == "unreachable": // how compiled code gives up when it gets no memory
+			return in.memoryLimit(stderr)
+		default:
+			trap.Note = fmt.Sprintf("earlier it was refused memory: %v", in.memoryLimit("").text())
+		}
+		return trap
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	if strings.Contains(first, engineHostPanic) {
+		// A function of the engine's own could not stand the guest's arguments.
+		return &ContractError{Detail: "broke a host function: " + first, Stderr: stderr}
+	}
+	return fmt.Errorf("the engine failed: %w", err)
+}
+
+func (in *instance) memoryLimit(stderr string) *LimitError {
+	return &LimitError{Limit: "memory", Max: int64(in.memory.limit),
+		Asked: int64(in.memory.denied), Stderr: stderr}
+}
+
+func innermost(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
+}
+
+// frameSignature is how the engine writes a function's type behind its name.
+var frameSignature = regexp.MustCompile(`\([a-z0-9,]*\)( [a-z0-9]+| \([a-z0-9,]+\))?$`)
+
+// trapFunction is the name of the function that trapped, from the first frame of the engine's text.
+// Names are the guest's own words.
+func (in *instance) trapFunction(err error) string {
+	const max = 200
+	_, trace, _ := strings.Cut(err.Error(), engineStackTrace)
+	frame, _, _ := strings.Cut(trace, "\n")
+	frame = frameSignature.ReplaceAllString(frame, "")
+	frame = strings.TrimPrefix(frame, in.code.compiled.Name())
+	return abi.CleanText(strings.TrimPrefix(frame, "."), max)
+}
