@@ -137,35 +137,56 @@ func typeWords(types []api.ValueType) string {
 // it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm is
 // not kept. A compile that has begun is not ended by ctx, but Compile returns.
 func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
-	limits, err := p.Limits.withDefaults()
+	m, facts, err := e.prepare(ctx, wasm, p)
 	if err != nil {
-		return nil, err
-	}
-	p.Limits = limits
-	if size := int64(len(wasm)); size > limits.Module {
-		return nil, &LoadError{Stage: "read",
-			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
-	}
-	facts, err := readFacts(wasm)
-	if err != nil {
-		return nil, &LoadError{Stage: "read", Err: err}
-	}
-	if err := checkContract(facts, e.links, limits); err != nil {
-		return nil, &LoadError{Stage: "contract", Err: err}
-	}
-	c, err := e.code(ctx, wasm)
-	if err != nil {
-		return nil, err
-	}
-	m, err := e.register(c, p)
-	if err != nil {
-		e.release(c)
 		return nil, err
 	}
 	if err := m.load(ctx, wasm, facts); err != nil {
 		return nil, errors.Join(err, m.Close(ctx))
 	}
 	return m, nil
+}
+
+// Describe gives the manifest that a module describes itself with, byte for byte, to be stamped into
+// it. It takes a module as far as Compile does to learn it, but needs no grants, and a manifest that
+// is stamped in already does not count.
+func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, error) {
+	m, _, err := e.prepare(ctx, wasm, p)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := m.describeOnce(ctx)
+	return raw, errors.Join(err, m.Close(ctx))
+}
+
+// prepare checks and compiles a module. Nothing of it runs.
+func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *factReader, error) {
+	limits, err := p.Limits.withDefaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Limits = limits
+	if size := int64(len(wasm)); size > limits.Module {
+		return nil, nil, &LoadError{Stage: "read",
+			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
+	}
+	facts, err := readFacts(wasm)
+	if err != nil {
+		return nil, nil, &LoadError{Stage: "read", Err: err}
+	}
+	if err := checkContract(facts, e.links, limits); err != nil {
+		return nil, nil, &LoadError{Stage: "contract", Err: err}
+	}
+	c, err := e.code(ctx, wasm)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := e.register(c, p)
+	if err != nil {
+		e.release(c)
+		return nil, nil, err
+	}
+	return m, facts, nil
 }
 
 func (e *Engine) register(c *code, p Policy) (*Module, error) {

@@ -22,12 +22,11 @@ func (m *Module) load(ctx context.Context, wasm []byte, facts *factReader) error
 	}
 	defer in.close()
 
-	r := m.newRun("describe", nil)
-	r.maxReply = abi.MaxManifestBytes
-	if err := in.enter(ctx, r, abi.ExportDescribe); err != nil {
+	raw, err := m.describe(ctx, in)
+	if err != nil {
 		return err
 	}
-	if m.manifest, err = readManifest(r, wasm); err != nil {
+	if m.manifest, err = readManifest(raw, wasm); err != nil {
 		return &LoadError{Stage: "manifest", Err: err}
 	}
 	if missing := missingGrants(facts, &m.manifest); len(missing) > 0 {
@@ -36,14 +35,45 @@ func (m *Module) load(ctx context.Context, wasm []byte, facts *factReader) error
 	return in.enter(ctx, m.newRun("warmup", nil), abi.ExportWarmup)
 }
 
+// describeOnce takes a first instance as far as its manifest, which is checked and given as it is.
+func (m *Module) describeOnce(ctx context.Context) ([]byte, error) {
+	if err := m.begin(); err != nil {
+		return nil, err
+	}
+	defer m.end()
+	in, err := m.instantiate(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.close()
+	raw, err := m.describe(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := abihost.ParseManifest(raw); err != nil {
+		return nil, &LoadError{Stage: "manifest", Err: err}
+	}
+	return raw, nil
+}
+
+// describe lets an instance push its manifest.
+func (m *Module) describe(ctx context.Context, in *instance) ([]byte, error) {
+	r := m.newRun("describe", nil)
+	r.maxReply = abi.MaxManifestBytes
+	if err := in.enter(ctx, r, abi.ExportDescribe); err != nil {
+		return nil, err
+	}
+	if !r.replied {
+		return nil, &LoadError{Stage: "manifest", Err: &ContractError{
+			Detail: abi.ExportDescribe + " pushed no manifest", NoReply: true}}
+	}
+	return r.reply, nil
+}
+
 // readManifest decodes what describe pushed and holds it against the copy in the file, which may
 // have been read, and believed, without running the plugin.
-func readManifest(r *run, wasm []byte) (abi.Manifest, error) {
-	if !r.replied {
-		return abi.Manifest{}, &ContractError{Detail: abi.ExportDescribe + " pushed no manifest",
-			NoReply: true}
-	}
-	manifest, err := abihost.ParseManifest(r.reply)
+func readManifest(raw, wasm []byte) (abi.Manifest, error) {
+	manifest, err := abihost.ParseManifest(raw)
 	if err != nil {
 		return abi.Manifest{}, err
 	}
@@ -51,7 +81,7 @@ func readManifest(r *run, wasm []byte) (abi.Manifest, error) {
 	if err != nil {
 		return abi.Manifest{}, err
 	}
-	if ok && !bytes.Equal(stamped, r.reply) {
+	if ok && !bytes.Equal(stamped, raw) {
 		return abi.Manifest{}, errors.New("the plugin describes itself otherwise than its section " +
 			abi.ManifestSection + " does: stamp it again")
 	}
