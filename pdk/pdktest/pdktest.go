@@ -44,7 +44,12 @@ type Error struct {
 	Err  error  // a *pdk.Failure if the plugin said it
 }
 
-func (e *Error) Error() string { return e.Kind + ": " + e.Err.Error() }
+func (e *Error) Error() string {
+	if f, ok := e.Err.(*abi.Failure); ok && f.Pointer != "" {
+		return e.Kind + ": " + f.Pointer + ": " + f.Error()
+	}
+	return e.Kind + ": " + e.Err.Error()
+}
 
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -65,7 +70,11 @@ func (h *Host) Call(tool, args string) (result string, err error) {
 	if err != nil {
 		return "", &Error{"invalid_input", err}
 	}
-	if err := check(spec.InputSchema, args); err != nil {
+	schema := spec.InputSchema
+	if schema == "" {
+		schema = `{"type":"object"}`
+	}
+	if err := check(schema, args); err != nil {
 		return "", &Error{"invalid_input", err}
 	}
 	q := abi.Request{Tool: tool, CallID: "test", Attempt: max(1, h.Attempt), IdempotencyKey: h.Key,
@@ -143,7 +152,6 @@ func check(schema, text string) error {
 		return fmt.Errorf("the tool's schema is not JSON: %w", err)
 	}
 	c := jsonschema.NewCompiler()
-	c.AssertFormat()
 	if err := c.AddResource("tool:schema", doc); err != nil {
 		return err
 	}
