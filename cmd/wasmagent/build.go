@@ -25,7 +25,7 @@ func (a *app) buildCommand() *cobra.Command {
 into the file, so that it can be listed and reviewed without running it. A finished module in any
 language is stamped only. The file is the directory's name with .wasm, in the working directory,
 unless -o says otherwise; a finished module is stamped in place.`,
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1, "one directory or file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.build(cmd.Context(), args[0], out)
 		},

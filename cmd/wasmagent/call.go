@@ -52,7 +52,7 @@ errors. docs/cli.md lists them all.`,
   wasmagent call jq -f filter=.a -f input='{"a": 1}'
   wasmagent call html_to_markdown -f html=@page.html
   wasmagent call ./weather.wasm:weather_now -f city=Oslo`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              takes(1, 2, "a tool or file, and at most one input"),
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.call(cmd.Context(), args, fields, key)
@@ -92,7 +92,7 @@ func registryOf(tool plugins.Tool, path string) (*plugins.Registry, error) {
 	opts := &plugins.Options{}
 	if path != "" {
 		opts.Keys = map[string]string{tool.Spec().Name: path}
-		opts.Ledger = ledger.NewMemory()
+		opts.Ledger = new(ledger.Memory)
 	}
 	r := plugins.NewRegistry(opts)
 	return r, r.Add(tool)
@@ -184,7 +184,7 @@ func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plu
 	call plugins.Call) (plugins.Result, error) {
 	start := time.Now()
 	result, err := r.Call(ctx, call)
-	attrs := []any{"tool", call.Tool, "digest", p.Digest, "time", time.Since(start)}
+	attrs := []any{"tool", call.Tool, "digest", p.Digest, "took", time.Since(start)}
 	if err == nil {
 		a.log.Info("call", attrs...)
 		return result, nil

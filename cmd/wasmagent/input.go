@@ -115,7 +115,7 @@ func (a *app) setField(object map[string]any, s *schema, field string) error {
 	if err != nil {
 		return &usageError{
 			text: fmt.Sprintf("-f %s: %v", name, err),
-			hint: fmt.Sprintf("a text in JSON is written in quotes: -f '%s=\"…\"'", name),
+			hint: s.property(last).example(name),
 		}
 	}
 	object[last] = value

@@ -52,7 +52,7 @@ func (a *app) inspectCommand() *cobra.Command {
 		Long: `Show a plugin of the plugin directories, or a plugin file: its digest and size, its tools with
 their schemas, what it imports, exports and asks to be granted, and its memory. What the plugin
 says of itself is marked as its word; the rest is read from the file.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes(1, 1, "one plugin or file"),
 		ValidArgsFunction: a.completePlugins,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.inspect(cmd.Context(), args[0])
@@ -274,8 +274,9 @@ func printLinks(w io.Writer, c palette, title string, links []linkJSON) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range links {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n",
-			visible(strings.TrimPrefix(l.Module+"."+l.Name, ".")), l.Kind, l.Type)
+		cells := []string{strings.TrimPrefix(l.Module+"."+l.Name, "."), l.Kind, l.Type}
+		line := strings.TrimRight(strings.Join(cells, "\t"), "\t")
+		fmt.Fprintf(t, "  %s\n", visible(line))
 	}
 	return t.Flush()
 }

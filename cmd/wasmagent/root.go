@@ -52,7 +52,7 @@ with JSON. A plugin runs in a sandbox that is given nothing: no files, no networ
 environment. When a call goes wrong, the error says exactly what went wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
-		Args:              cobra.NoArgs,
+		Args:              a.noSuchCommand,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: a.prepare,
@@ -84,6 +84,32 @@ func (a *app) globalFlags(root *cobra.Command) {
 		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
 			panic(err) // a flag that is not there
 		}
+	}
+}
+
+// noSuchCommand refuses what is no command.
+func (a *app) noSuchCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return &usageError{
+		text: fmt.Sprintf("no command %q", args[0]),
+		hint: nearHint(args[0], names, `"wasmagent --help" shows the commands`),
+	}
+}
+
+// takes checks the number of a command's arguments, which words name.
+func takes(least, most int, words string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && len(args) <= most {
+			return nil
+		}
+		return &usageError{text: fmt.Sprintf("%s takes %s, not %s",
+			cmd.CommandPath(), words, count(len(args), "argument"))}
 	}
 }
 

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test program serve as the command itself in scripts, and as the tools that
+// scripts need beside it.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"wasmagent": main,
+		"tiny":      tinyMain,
+		"interrupt": interruptMain,
+	})
+}
+
+// TestScript runs the cases of testdata/script, each in an empty directory, with a home of its own.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": expectExit,
+		},
+	})
+}
+
+// setup keeps the user's plugins and settings out of a script.
+func setup(env *testscript.Env) error {
+	for _, dir := range []string{"CACHE", "STATE", "DATA", "CONFIG"} {
+		env.Setenv("XDG_"+dir+"_HOME", filepath.Join(env.WorkDir, ".home", strings.ToLower(dir)))
+	}
+	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home"))
+	for name, value := range goSettings() {
+		env.Setenv(name, value)
+	}
+	env.Setenv("REPOSITORY", repository())
+	return nil
+}
+
+// expectExit runs a command and holds its exit code against the first argument.
+func expectExit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG…]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit, ok := err.(*exec.ExitError); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if want := args[0]; fmt.Sprint(code) != want {
+		ts.Fatalf("exit code %d, want %s", code, want)
+	}
+}
+
+// interruptMain runs a command until it writes a line with the first argument to stderr, then sends
+// it an interrupt and ends as the command did.
+func interruptMain() {
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		panic(err)
+	}
+	cmd.Stdout = os.Stdout
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		fmt.Fprintln(os.Stderr, lines.Text())
+		if strings.Contains(lines.Text(), os.Args[1]) {
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				panic(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		os.Exit(cmd.ProcessState.ExitCode())
+	}
+}
+
+// repository is the root of the source that is being tested.
+func repository() string {
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// goSettings are the go command's own settings, which a new home would hide from it.
+var goSettings = sync.OnceValue(func() map[string]string {
+	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN").Output()
+	if err != nil {
+		panic(err)
+	}
+	settings := map[string]string{}
+	if err := json.Unmarshal(out, &settings); err != nil {
+		panic(err)
+	}
+	return settings
+})
