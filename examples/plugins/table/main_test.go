@@ -1,0 +1,9 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/wasmagent/wasmagent/examples/plugins/internal/cases"
+)
+
+func TestCases(t *testing.T) { cases.Run(t) }
