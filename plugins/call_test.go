@@ -31,19 +31,3 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-func BenchmarkSmoke(b *testing.B) {
-	add, _ := plugins.Func(abi.ToolSpec{Name: "add"}, func(_ context.Context, in addIn) (int, error) {
-		return in.A + in.B, nil
-	})
-	r := plugins.NewRegistry(nil)
-	if err := r.Add(add); err != nil {
-		b.Fatal(err)
-	}
-	in := json.RawMessage(`{"a":1,"b":2}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Call(b.Context(), plugins.Call{Tool: "add", Input: in}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -107,23 +107,17 @@ const MaxRefusals = 2
 // matches context.DeadlineExceeded too, so nothing here asks for context errors before it has
 // asked for a ToolError; what is none of the known is the host's.
 func FaultOf(err error) Fault {
-	var (
-		host      *hostFault
-		tool      *ToolError
-		unknown   *UnknownToolError
-		collision *CollisionError
-		inFlight  *InFlightError
-	)
+	tool, isTool := errors.AsType[*ToolError](err)
 	switch {
 	case err == nil:
 		return FaultNone
-	case errors.As(err, &host):
+	case is[*hostFault](err):
 		return FaultHost
-	case errors.As(err, &tool):
+	case isTool:
 		return tool.fault()
-	case errors.As(err, &unknown), errors.As(err, &collision):
+	case is[*UnknownToolError](err), is[*CollisionError](err):
 		return FaultCaller
-	case errors.As(err, &inFlight):
+	case is[*InFlightError](err):
 		return FaultWorld
 	}
 	return FaultHost
@@ -147,32 +141,30 @@ func (e *ToolError) fault() Fault {
 }
 
 // CauseNamer is an error that has a stable wire name as a cause, such as limit.memory.
-type CauseNamer interface{ CauseName() string }
+type CauseNamer interface {
+	error
+	CauseName() string
+}
 
 // CauseOf gives the stable wire name of a ToolError's cause, or "" when err is none: schema,
 // carriage, guest_input, key, failed, panic, output_schema, guest_output, no_json, no_reply,
 // contract, bad_msgpack, bad_envelope, and the words of CauseNamers, such as trap.unreachable.
 func CauseOf(err error) string {
-	var tool *ToolError
-	if !errors.As(err, &tool) {
+	tool, ok := errors.AsType[*ToolError](err)
+	if !ok {
 		return ""
 	}
-	var (
-		named    CauseNamer
-		schema   *SchemaError
-		carriage *transcode.CarriageError
-		failure  *abi.Failure
-	)
-	switch {
-	case errors.As(tool.Err, &named):
+	if named, ok := errors.AsType[CauseNamer](tool.Err); ok {
 		return named.CauseName()
-	case errors.As(tool.Err, &schema) && tool.Kind == ErrMalformedResult:
+	}
+	switch {
+	case is[*SchemaError](tool.Err) && tool.Kind == ErrMalformedResult:
 		return "output_schema"
-	case errors.As(tool.Err, &schema):
+	case is[*SchemaError](tool.Err):
 		return "schema"
-	case errors.As(tool.Err, &carriage):
+	case is[*transcode.CarriageError](tool.Err):
 		return "carriage"
-	case errors.As(tool.Err, &failure) && tool.Kind == ErrOutputSerialization:
+	case is[*abi.Failure](tool.Err) && tool.Kind == ErrOutputSerialization:
 		return "guest_output"
 	}
 	return defaultCause[tool.Kind]
@@ -185,6 +177,12 @@ var defaultCause = map[Kind]string{
 	ErrHandler:               "failed",
 	ErrMalformedResult:       "bad_envelope",
 	ErrOutputSerialization:   "no_json",
+}
+
+// is reports whether err is or wraps an E.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 type hostFault struct{ err error }

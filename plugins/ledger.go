@@ -85,13 +85,13 @@ func (e *InFlightError) Error() string {
 
 // stateAfter is what becomes of a claim by the tool's effect and the way its call ended.
 func stateAfter(effect abi.Effect, err error) State {
-	var tool *ToolError
+	tool, isTool := errors.AsType[*ToolError](err)
 	switch {
 	case err == nil:
 		return Done
 	case effect == abi.EffectIdempotent:
 		return Released
-	case errors.As(err, &tool) && tool.Kind == ErrInvalidInput:
+	case isTool && tool.Kind == ErrInvalidInput:
 		return Released
 	}
 	return Unknown

@@ -51,13 +51,14 @@ type pattern struct {
 	node *node
 }
 
-// count bounds a number of fields, values or characters.
-type count struct{ min, max int }
-
-var anyCount = count{0, math.MaxInt}
+// count bounds a number of fields, values or characters. The zero count bounds nothing.
+type count struct {
+	set      bool
+	min, max int
+}
 
 func newCount(min, max *int) count {
-	c := anyCount
+	c := count{min != nil || max != nil, 0, math.MaxInt}
 	if min != nil {
 		c.min = *min
 	}

@@ -50,8 +50,7 @@ func compileError(err error) error {
 	if errors.Is(err, errRemote) {
 		return errRemote
 	}
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
+	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return fmt.Errorf("%w: %s", errRemote, clip(load.URL, maxName))
 	}
 	text := strings.ReplaceAll(clean(err.Error()), schemaURL, "")
@@ -105,8 +104,8 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 		}
 	}()
 	s.steps = 0
-	var invalid *jsonschema.ValidationError
-	if !errors.As(s.schema.Validate(value), &invalid) {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](s.schema.Validate(value))
+	if !ok {
 		return nil
 	}
 	problems := appendProblems(nil, invalid)

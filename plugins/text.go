@@ -41,8 +41,7 @@ func (e *ToolError) Error() string {
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %s", e.Err)
 	}
-	var failure *abi.Failure
-	if errors.As(e.Err, &failure) && failure.Pointer != "" {
+	if failure, ok := errors.AsType[*abi.Failure](e.Err); ok && failure.Pointer != "" {
 		fmt.Fprintf(&b, " at %s", failure.Pointer)
 	}
 	if e.Refused >= MaxRefusals {
@@ -143,27 +142,18 @@ const (
 // guest says as a quotation, free of characters that cannot be seen, at most MaxModelText
 // characters. It is "" when err is nil.
 func ModelText(err error) string {
-	var (
-		host      *hostFault
-		tool      *ToolError
-		unknown   *UnknownToolError
-		collision *CollisionError
-		inFlight  *InFlightError
-	)
-	var text string
-	switch {
-	case err == nil:
+	if err == nil {
 		return ""
-	case errors.As(err, &host):
+	}
+	text := ""
+	tool, isTool := errors.AsType[*ToolError](err)
+	switch {
+	case is[*hostFault](err):
 		text = "the call could not be carried out: the host has a fault of its own"
-	case errors.As(err, &tool):
+	case isTool:
 		text = tool.modelText()
-	case errors.As(err, &unknown):
-		text = unknown.Error()
-	case errors.As(err, &collision):
-		text = collision.Error()
-	case errors.As(err, &inFlight):
-		text = inFlight.Error()
+	case is[*UnknownToolError](err), is[*CollisionError](err), is[*InFlightError](err):
+		text = err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		text = "the call was stopped by its caller"
 	default:
@@ -245,10 +235,9 @@ func (e *ToolError) report() string {
 	if e.Plugin == "" {
 		who = "it"
 	}
-	var failure *abi.Failure
-	errors.As(e.Err, &failure)
+	failure, ok := errors.AsType[*abi.Failure](e.Err)
 	said := strings.ReplaceAll(clean(e.causeText()), `"`, `'`)
-	if failure != nil && failure.Pointer != "" {
+	if ok && failure.Pointer != "" {
 		at := strings.ReplaceAll(clip(failure.Pointer, maxName), `"`, `'`)
 		return fmt.Sprintf(`%s reported at "%s": "%s"`, who, at, said)
 	}
