@@ -13,7 +13,8 @@ import (
 	"github.com/wasmagent/wasmagent/abi/transcode"
 )
 
-// FieldError is a field of a manifest or a payload that is missing, of a wrong type or past a limit.
+// FieldError is a field of a manifest or a payload that is missing, of a wrong type or past a
+// limit.
 type FieldError struct {
 	Path   string // such as tools[3].name; "" is the whole
 	Detail string
@@ -41,8 +42,8 @@ func decode(b []byte) (any, error) {
 	return v, nil
 }
 
-// A decoder takes a decoded value apart and keeps the first error, so that a shape reads as a list of
-// its fields.
+// A decoder takes a decoded value apart and keeps the first error, so that a shape reads as a list
+// of its fields.
 type decoder struct{ err error }
 
 func (d *decoder) fail(path, format string, args ...any) {

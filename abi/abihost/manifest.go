@@ -9,11 +9,13 @@ import (
 )
 
 // ParseManifest reads a manifest and holds it against the limits of the contract: MaxManifestBytes,
-// MaxTools, MaxSchemaBytes, version 1, tool names by their pattern and each but once. Names, versions,
-// descriptions and reasons come out cleaned and cut at MaxTextChars; hosts, paths and names of values
-// that cleaning would change are refused. Unknown keys are ignored. Schemas are not parsed.
+// MaxTools, MaxSchemaBytes, version 1, tool names by their pattern and each but once. Names,
+// versions, descriptions and reasons come out cleaned and cut at MaxTextChars; hosts, paths and
+// names of values that cleaning would change are refused. Unknown keys are ignored. Schemas are not
+// parsed.
 //
-// It returns a *transcode.SyntaxError for bytes that are not msgpack and a *FieldError for the rest.
+// It returns a *transcode.SyntaxError for bytes that are not msgpack and a *FieldError for the
+// rest.
 func ParseManifest(b []byte) (abi.Manifest, error) {
 	if len(b) > abi.MaxManifestBytes {
 		return abi.Manifest{}, &FieldError{"", fmt.Sprintf("the manifest has %d bytes, more than %d",
