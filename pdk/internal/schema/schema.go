@@ -12,7 +12,7 @@ import (
 // Of gives the schema of t as JSON text; the same type always gives the same text. The error names
 // the type or field that has no schema.
 func Of(t reflect.Type) (string, error) {
-	for t.Kind() == reflect.Pointer {
+	for t.Kind() == reflect.Pointer && t.Name() == "" {
 		t = t.Elem()
 	}
 	w := &writer{root: t, refs: make(map[reflect.Type]string)}
