@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/tetratelabs/wazero"
 )
@@ -47,17 +49,23 @@ func (e *Engine) code(ctx context.Context, wasm []byte) (*code, error) {
 		e.release(c)
 		return nil, cancelled(ctx)
 	}
-	if c.err != nil {
-		e.release(c)
-		return nil, &LoadError{Stage: "compile", Err: c.err}
+	if c.err == nil {
+		return c, nil
 	}
-	return c, nil
+	e.release(c)
+	if _, disk := errors.AsType[*fs.PathError](c.err); disk || c.err == ErrClosed {
+		return nil, c.err // not the module's fault
+	}
+	return nil, &LoadError{Stage: "compile", Err: engineError(c.err)}
 }
 
 func (e *Engine) build(c *code, wasm []byte) {
 	e.workers <- struct{}{}
 	defer func() { <-e.workers }()
 	c.err = guard(func() (err error) {
+		if e.isClosed() {
+			return ErrClosed
+		}
 		if e.disk != nil {
 			c.compiled, err = e.disk.compile(e.runtime, c.digest, wasm)
 		} else {
@@ -80,7 +88,8 @@ func (e *Engine) release(c *code) {
 	}
 	e.mu.Unlock()
 	if last && c.compiled != nil {
-		if err := c.compiled.Close(context.Background()); err != nil {
+		err := guard(func() error { return c.compiled.Close(context.Background()) })
+		if err != nil {
 			e.logger.Warn("dropping compiled code", "digest", fmt.Sprintf("%x", c.digest), "error", err)
 		}
 	}

@@ -96,8 +96,8 @@ func (c *diskCache) Close() error {
 	return errors.Join(err, os.RemoveAll(c.private))
 }
 
-// compile gives the compiled form of a module, from its entry if there is a good one. A bad entry, or
-// a disk that cannot be written, costs a compile and never more.
+// compile gives the compiled form of a module, from its entry if there is a good one. A bad entry
+// costs a compile and never more. An *fs.PathError is the disk's fault, any other error the module's.
 func (c *diskCache) compile(rt wazero.Runtime, d digest, wasm []byte) (wazero.CompiledModule, error) {
 	e, err := c.read(d)
 	if err == nil {
@@ -143,7 +143,7 @@ func (c *diskCache) load(rt wazero.Runtime, d digest, wasm []byte, e entry) (
 	dir := filepath.Join(c.private, c.sub)
 	file := filepath.Join(dir, e.name)
 	if err := os.WriteFile(file, e.code, 0o600); err != nil {
-		c.warn("compiled code cannot be handed to the engine", d, err)
+		return nil, err
 	}
 	compiled, err := rt.CompileModule(context.Background(), wasm)
 	_ = os.Remove(file) // the engine may have removed it

@@ -77,7 +77,7 @@ func (e *LimitError) text() string {
 	case "load":
 		return fmt.Sprintf("exceeded its time limit for loading, %v (limits.load)", e.Time)
 	case "stack":
-		return "exceeded the stack limit: calls nested too deep"
+		return "exceeded the stack limit: its calls are nested too deep"
 	case "memory":
 		return fmt.Sprintf("exceeded its memory limit of %s, asking for %s (limits.memory)",
 			byteText(e.Max), byteText(e.Asked))
@@ -89,9 +89,9 @@ func (e *LimitError) text() string {
 // CauseName is "limit." and the limit.
 func (e *LimitError) CauseName() string { return "limit." + e.Limit }
 
-// Is lets the time limits match context.DeadlineExceeded.
+// Is lets the time limit of a call match context.DeadlineExceeded.
 func (e *LimitError) Is(target error) bool {
-	return target == context.DeadlineExceeded && e.Time > 0
+	return target == context.DeadlineExceeded && e.Limit == "time"
 }
 
 // ContractError is a guest that broke the contract while running: a range outside its memory, a

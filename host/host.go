@@ -112,7 +112,7 @@ type Observer struct {
 // CallStats is what a call took.
 type CallStats struct {
 	Time    time.Duration // from having an instance to the end
-	Wait    time.Duration // until an instance was free
+	Wait    time.Duration // until there was an instance
 	Memory  int64         // bytes of linear memory at the end
 	Stderr  string        // the tail of what it wrote there, at most 4 KiB
 	Dropped int           // log lines and progress reports over Limits.LogRate

@@ -37,7 +37,13 @@ var hostCalls = []struct {
 // hostFunction binds one of hostCalls to the engine.
 func hostFunction(call func(*run, guestMemory, []uint64) int) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		size := call(ctx.Value(runKey{}).(*run), guestMemory{mod.Memory()}, stack)
+		r := ctx.Value(runKey{}).(*run)
+		select {
+		case <-r.stop:
+			panic(errStopped)
+		default:
+		}
+		size := call(r, guestMemory{mod.Memory()}, stack)
 		if len(stack) > 0 {
 			stack[0] = api.EncodeU32(uint32(size))
 		}
@@ -79,7 +85,12 @@ func (r *run) output(mem guestMemory, args []uint64) int {
 		panic(&ContractError{Detail: "a second output"})
 	}
 	b := mem.view("output", args[0], args[1])
-	if int64(len(b)) > r.maxReply {
+	switch {
+	case int64(len(b)) <= r.maxReply:
+	case !r.inCall():
+		panic(&ContractError{Detail: fmt.Sprintf("a manifest of %s, the limit is %s",
+			byteText(int64(len(b))), byteText(r.maxReply))})
+	default:
 		panic(&LimitError{Limit: "output", Max: r.maxReply, Asked: int64(len(b))})
 	}
 	r.reply = append(r.reply, b...)

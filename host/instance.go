@@ -23,20 +23,18 @@ type instance struct {
 func (m *Module) instantiate(ctx context.Context, obs *Observer) (*instance, error) {
 	in := &instance{code: m.code}
 	in.memory.limit = uint64(m.limits.Memory)
-	in.stdout = stream{limit: m.limits.Stdio}
-	in.stderr = stream{limit: m.limits.Stdio, stderr: true}
 	config := m.engine.config.
 		WithStdout(&in.stdout).
 		WithStderr(&in.stderr).
 		WithNanosleep(in.sleep)
-	r := m.newRun("instantiate", obs)
+	r := m.newRun(stageInstantiate, obs)
 	err := in.do(ctx, r, func(inner context.Context) (err error) {
 		inner = experimental.WithMemoryAllocator(inner, &in.memory)
 		in.mod, err = m.engine.runtime.InstantiateModule(inner, m.code.compiled, config)
 		return err
 	})
 	if err == nil {
-		err = in.enter(ctx, m.newRun("initialize", obs), abi.ExportInitialize)
+		err = in.enter(ctx, m.newRun(stageInitialize, obs), abi.ExportInitialize)
 	}
 	if err != nil {
 		in.close()
@@ -57,12 +55,14 @@ func (in *instance) enter(ctx context.Context, r *run, export string) error {
 // do lets the guest run for r and says what became of it, as the stage's error.
 func (in *instance) do(ctx context.Context, r *run, work func(context.Context) error) error {
 	in.run = r
-	in.stdout.sink, in.stderr.sink = r.obs.Output, r.obs.Output
+	in.stdout = stream{limit: r.module.limits.Stdio, sink: r.obs.Output}
+	in.stderr = stream{limit: r.module.limits.Stdio, sink: r.obs.Output, stderr: true}
 	err, why := r.within(ctx, work)
-	if err = in.outcome(ctx, r, err, why); err != nil && !r.inCall() {
-		return &LoadError{Stage: r.stage, Err: err}
+	err = in.outcome(ctx, r, err, why)
+	if err == nil || r.inCall() || why == errCancelled || why == ErrClosed {
+		return err
 	}
-	return err
+	return &LoadError{Stage: r.stage, Err: err}
 }
 
 // sleep is what a guest's sleeping and polling wait by. It ends when the guest must.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -19,7 +20,6 @@ type Module struct {
 	policy   Policy
 	limits   *Limits // policy.Limits, none of them zero
 	manifest abi.Manifest
-	facts    *Facts
 	lines    *rate.Limiter // log lines, all instances together
 	slots    chan struct{} // held by each instance
 
@@ -91,18 +91,18 @@ func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst [
 		return dst, stats, err
 	}
 	defer func() { <-m.slots }()
-	in, err := m.acquire(ctx, obs)
+	r := m.newRun(stageCall, obs)
+	r.time, r.maxReply, r.reply = m.limits.Time, m.limits.Output, dst
+	if r.request, err = m.codeRequest(ctx, req); err != nil {
+		return dst, stats, err
+	}
+	in, err := m.acquire(ctx)
 	stats.Wait = time.Since(queued)
 	if err != nil {
 		return dst, stats, err
 	}
 	defer m.release(in)
 
-	r := m.newRun(stageCall, obs)
-	r.time, r.maxReply, r.reply = m.limits.Time, m.limits.Output, dst
-	if r.request, err = m.codeRequest(ctx, req); err != nil {
-		return dst, stats, err
-	}
 	began := time.Now()
 	err = in.enter(ctx, r, abi.ExportCall)
 	stats.Time = time.Since(began)
@@ -133,9 +133,15 @@ func (m *Module) codeRequest(ctx context.Context, req abi.Request) ([]byte, erro
 	return b, nil
 }
 
-// acquire gives an instance in the state that every call begins with.
-func (m *Module) acquire(ctx context.Context, obs *Observer) (*instance, error) {
-	return m.instantiate(ctx, obs)
+// acquire gives an instance in the state that every call begins with. What it says while it
+// initialises was heard when the module was loaded.
+func (m *Module) acquire(ctx context.Context) (*instance, error) {
+	in, err := m.instantiate(ctx, &Observer{Log: func(abi.Level, string) {}})
+	if load, ok := errors.AsType[*LoadError](err); ok {
+		// It could be loaded once, so the fault is this call's.
+		return nil, fmt.Errorf("%s: %w", load.Stage, load.Err)
+	}
+	return in, err
 }
 
 // release takes an instance back after a call.

@@ -56,7 +56,7 @@ func (in *instance) outcome(ctx context.Context, r *run, err, why error) error {
 		limit.Stderr = stderr
 		return limit
 	}
-	return in.trap(err, stderr)
+	return in.trap(r, err, stderr)
 }
 
 // stopCode reports the exit codes that the engine gives a guest whose context is done. A guest may
@@ -84,7 +84,7 @@ func cancelled(ctx context.Context) error {
 }
 
 // trap tells the engine's remaining errors apart.
-func (in *instance) trap(err error, stderr string) error {
+func (in *instance) trap(r *run, err error, stderr string) error {
 	text := innermost(err).Error()
 	if text == engineStackOverflow {
 		return &LimitError{Limit: "stack", Stderr: stderr}
@@ -108,7 +108,16 @@ func (in *instance) trap(err error, stderr string) error {
 		// A function of the engine's own could not stand the guest's arguments.
 		return &ContractError{Detail: "broke a host function: " + first, Stderr: stderr}
 	}
+	if r.stage == stageInstantiate {
+		return engineError(err) // such as data that does not fit into memory
+	}
 	return fmt.Errorf("the engine failed: %w", err)
+}
+
+// engineError is the engine's word on a module: one line, and clean, since it may quote the module.
+func engineError(err error) error {
+	const max = 500
+	return errors.New(abi.CleanText(err.Error(), max))
 }
 
 func (in *instance) memoryLimit(stderr string) *LimitError {

@@ -31,8 +31,14 @@ type run struct {
 
 type runKey struct{}
 
-// stageCall is a run that answers a request. All others are stages of loading.
-const stageCall = "call"
+// The stages of a guest's life. All but stageCall are stages of loading.
+const (
+	stageInstantiate = "instantiate"
+	stageInitialize  = "initialize"
+	stageDescribe    = "describe"
+	stageWarmup      = "warmup"
+	stageCall        = "call"
+)
 
 func (r *run) inCall() bool { return r.stage == stageCall }
 

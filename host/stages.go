@@ -32,7 +32,7 @@ func (m *Module) load(ctx context.Context, wasm []byte, facts *factReader) error
 	if missing := missingGrants(facts, &m.manifest); len(missing) > 0 {
 		return &LoadError{Stage: "grants", Err: &GrantError{Missing: missing}}
 	}
-	return in.enter(ctx, m.newRun("warmup", nil), abi.ExportWarmup)
+	return in.enter(ctx, m.newRun(stageWarmup, nil), abi.ExportWarmup)
 }
 
 // describeOnce takes a first instance as far as its manifest, which is checked and given as it is.
@@ -58,7 +58,7 @@ func (m *Module) describeOnce(ctx context.Context) ([]byte, error) {
 
 // describe lets an instance push its manifest.
 func (m *Module) describe(ctx context.Context, in *instance) ([]byte, error) {
-	r := m.newRun("describe", nil)
+	r := m.newRun(stageDescribe, nil)
 	r.maxReply = abi.MaxManifestBytes
 	if err := in.enter(ctx, r, abi.ExportDescribe); err != nil {
 		return nil, err
