@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/pdk/internal/codec"
+	"github.com/wasmagent/wasmagent/pdk/internal/field"
 	"github.com/wasmagent/wasmagent/pdk/internal/guest"
 	"github.com/wasmagent/wasmagent/pdk/internal/schema"
 )
@@ -34,7 +35,10 @@ type Raw = abi.Raw
 
 // Plugin names the plugin. A program calls it once, in an init function.
 func Plugin(name, version string) {
-	if guest.Self.Name != "" {
+	switch {
+	case name == "":
+		panic("pdk: a plugin needs a name")
+	case guest.Self.Name != "":
 		panic("pdk: Plugin was called twice")
 	}
 	guest.Self.Name, guest.Self.Version = name, version
@@ -106,7 +110,7 @@ func object(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map
+	return (t.Kind() == reflect.Struct || t.Kind() == reflect.Map) && field.FormOf(t) == field.Plain
 }
 
 func infer(tool string, t reflect.Type) string {
