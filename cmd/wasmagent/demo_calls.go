@@ -43,6 +43,10 @@ var demoCalls = []demoCall{
 			`"base_url": "https://example.org/", "main_only": true}`,
 	},
 	{
+		Section: demoGood, Tool: "date_convert", Says: "Ask when it is elsewhere.",
+		Input: `{"date": "2027-03-26 18:30", "zone": "Europe/London", "to": ["Asia/Kolkata"]}`,
+	},
+	{
 		Section: demoGood, Tool: "diff_texts", Says: "See what changed.",
 		Input: `{"old": "one\ntwo\nthree\n", "new": "one\n2\nthree\n"}`,
 	},
@@ -52,14 +56,14 @@ var demoCalls = []demoCall{
 		Input: `{"filter": 7}`,
 	},
 	{
-		Section: demoBad, Tool: "echo", Fails: plugins.ErrMissingIdempotencyKey, Key: "order.id",
-		Says:  "The call is to be made once per order, and the order has no id: the tool is not run.",
-		Input: `{"value": 1, "order": {"items": 3}}`,
+		Section: demoBad, Tool: "keyed", Fails: plugins.ErrMissingIdempotencyKey, Key: "order",
+		Says:  "The operator wants one call an order, and no order is named: the tool is not run.",
+		Input: `{}`,
 	},
 	{
 		Section: demoBad, Tool: "fail", Fails: plugins.ErrHandler,
 		Says:  "The tool ran, and reports that its work failed.",
-		Input: `{}`,
+		Input: `{"message": "the weather station does not answer"}`,
 	},
 	{
 		Section: demoBad, Tool: "panic", Fails: plugins.ErrMalformedResult,
