@@ -37,7 +37,7 @@ func (d *decoder) manifest(root any) abi.Manifest {
 	f := d.object("", root)
 	var m abi.Manifest
 	// The version comes first: of another one nothing else can be understood.
-	m.ABI = int(f.integer("abi", 0, math.MaxInt32))
+	m.ABI = int(f.integer("abi", math.MaxInt32))
 	if m.ABI != abi.Version {
 		f.fail("abi", "the plugin speaks version %d of the contract, this host version %d",
 			m.ABI, abi.Version)
