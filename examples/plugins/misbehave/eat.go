@@ -38,7 +38,7 @@ func recurse(n int) int {
 	return frame[(n+1)%len(frame)] + 1
 }
 
-const allocateStep = 1 << 20 // bytes
+const allocateStep = 4 << 20 // bytes
 
 var hoard [][]byte
 
@@ -56,9 +56,13 @@ func hugeOutput(_ *pdk.Call, in bytesInput) (string, error) {
 	return strings.Repeat("x", in.Bytes), nil
 }
 
+type floodInput struct {
+	Bytes int `json:"bytes" doc:"How many." min:"0" max:"1073741824" default:"1048576"`
+}
+
 const floodLine = "the tide is coming in, and there is nothing that anybody can do about it\n"
 
-func flood(_ *pdk.Call, in bytesInput) (none, error) {
+func flood(_ *pdk.Call, in floodInput) (none, error) {
 	for left := in.Bytes; left > 0; left -= len(floodLine) {
 		line := floodLine[:min(left, len(floodLine))]
 		if _, err := os.Stdout.WriteString(line); err != nil {
