@@ -119,8 +119,8 @@ func compactJSON(t *testing.T, j []byte) []byte {
 	return b
 }
 
-// AppendMsgpack takes what encoding/json takes, but for what cannot be carried, and the value is the
-// same.
+// AppendMsgpack takes what encoding/json takes, but for what cannot be carried, and the value is
+// the same.
 func FuzzAppendMsgpack(f *testing.F) {
 	for _, s := range []string{
 		smallJSON, "", "-0", "1.0", "1e400", "[1,]", `{"a":1,"\u0061":2}`, `"\ud83d\ude00"`, `"\ud800"`, `"\\ud800"`,
