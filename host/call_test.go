@@ -280,3 +280,23 @@ func TestCallsShareNothing(t *testing.T) {
 		t.Errorf("random bytes % x and % x, %v", first, second, err)
 	}
 }
+
+// System calls with the wildest arguments may fail the guest, never the host.
+func TestWildSystemCalls(t *testing.T) {
+	e := hosttest.Engine(t)
+	for _, n := range []int32{0, -1, 1, 1 << 30, 0x05555556, math.MinInt32} {
+		body := func(k *hosttest.Kit) asm.Instr {
+			four := asm.Repeat(4, asm.I32Const(n))
+			return asm.Seq(
+				four, asm.Call(k.Poll), asm.Drop,
+				four, asm.Call(k.Write), asm.Drop,
+				four, asm.Call(k.ReadFD), asm.Drop,
+				asm.I32Const(n), asm.I32Const(n), asm.Call(k.Random), asm.Drop,
+				hosttest.OK(k))
+		}
+		_, err := call(t.Context(), plugin(t, e, body, host.Policy{}), "", nil)
+		if _, ok := errors.AsType[causeNamer](err); err != nil && !ok {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+}

@@ -46,7 +46,8 @@ func TestCallerCancels(t *testing.T) {
 		for name, m := range map[string]*host.Module{"stubborn": stubborn, "asleep": asleep} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			_, err = call(ctx, m, "", onLog(func() { cancel(errMine) }))
-			if !errors.Is(err, errMine) || err.Error() != "the caller gave up: "+errMine.Error() {
+			if !errors.Is(err, errMine) || !errors.Is(err, context.Canceled) ||
+				err.Error() != "the caller gave up: "+errMine.Error() {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -20,8 +20,10 @@ type TrapError struct {
 	// indirect_call, table or null_reference.
 	Trap     string
 	Function string // the function it happened in, from the name section; may be empty
-	Stderr   string // the tail of the guest's stderr: a Go panic or a Rust abort explains itself here
-	Note     string // what the host knows besides, such as an earlier denial of memory
+	// Stderr is the beginning and the end of the guest's stderr, 4 KiB of it at most: a Go panic or a
+	// Rust abort explains itself there. The other errors have it too.
+	Stderr string
+	Note   string // what the host knows besides, such as an earlier denial of memory
 }
 
 func (e *TrapError) Error() string {

@@ -64,7 +64,8 @@ func TestGoGuest(t *testing.T) {
 		t.Errorf("exit: %v", err)
 	}
 	_, err = callGo(t.Context(), m, "hoard", "")
-	if limit, ok := errors.AsType[*host.LimitError](err); !ok || limit.Limit != "memory" {
+	if limit, ok := errors.AsType[*host.LimitError](err); !ok || limit.Limit != "memory" ||
+		!strings.Contains(limit.Stderr, "fatal error: out of memory") {
 		t.Errorf("hoard: %v", err)
 	}
 	if got, err := callGo(t.Context(), m, "echo", "still here"); err != nil || got != "still here" {

@@ -114,6 +114,6 @@ type CallStats struct {
 	Time    time.Duration // from having an instance to the end
 	Wait    time.Duration // until there was an instance
 	Memory  int64         // bytes of linear memory at the end
-	Stderr  string        // the tail of what it wrote there, at most 4 KiB
+	Stderr  string        // what it wrote there, its beginning and end, 4 KiB at most
 	Dropped int           // log lines and progress reports over Limits.LogRate
 }

@@ -104,7 +104,8 @@ func TestStdio(t *testing.T) {
 	}}
 	_, stats, err := m.Call(t.Context(), request(""), obs, nil)
 	trap, ok := errors.AsType[*host.TrapError](err)
-	if !ok || len(trap.Stderr) != 4<<10 || !strings.HasSuffix(trap.Stderr, "x\nlast words\n") {
+	if !ok || !strings.HasPrefix(trap.Stderr, line) || !strings.HasSuffix(trap.Stderr, "x\nlast words\n") ||
+		!strings.Contains(trap.Stderr, "\n[5915 bytes left out]\n") || len(trap.Stderr) > 4<<10+30 {
 		t.Errorf("%v", err)
 	}
 	if stats.Stderr != trap.Stderr {

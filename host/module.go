@@ -77,7 +77,7 @@ func (m *Module) Digest() string { return fmt.Sprintf("%x", m.code.digest) }
 // Without an error there is a reply. req's DeadlineMS is set by Call.
 //
 // The errors are *TrapError, *ExitError, *LimitError and *ContractError for what the guest did,
-// ErrClosed, and the cause of ctx, wrapped, when the caller gave up. Any other error is the host's
+// ErrClosed, and the cause and the error of ctx, wrapped, when the caller gave up. Any other error is the host's
 // fault. Waiting for an instance counts against ctx only; Limits.Time begins when there is one.
 func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst []byte) (
 	reply []byte, stats CallStats, err error) {

@@ -78,10 +78,16 @@ func (r *run) stopped(ctx context.Context, why error, stderr string) error {
 	return why
 }
 
-// cancelled is the end of a call whose caller gave up.
+// cancelled is the end of a call whose caller gave up. It matches the context's cause, and its error
+// where that is another.
 func cancelled(ctx context.Context) error {
-	return fmt.Errorf("the caller gave up: %w", context.Cause(ctx))
+	return &callerError{cause: context.Cause(ctx), err: ctx.Err()}
 }
+
+type callerError struct{ cause, err error }
+
+func (e *callerError) Error() string   { return "the caller gave up: " + e.cause.Error() }
+func (e *callerError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // trap tells the engine's remaining errors apart.
 func (in *instance) trap(r *run, err error, stderr string) error {

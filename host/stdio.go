@@ -7,8 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// tailBytes is how much of a guest's stderr errors and stats show.
-const tailBytes = 4 << 10
+// How much of a guest's stderr errors and stats show, in bytes: its beginning, since a run-time that
+// gives up says why and then prints every stack it has, and its end.
+const (
+	headBytes = 1 << 10
+	tailBytes = 3 << 10
+)
 
 // stream is a guest's stdout or stderr. It never fails and never blocks: what is past the limit is
 // counted and forgotten.
@@ -17,7 +21,9 @@ type stream struct {
 	limit  int64 // bytes handed on
 	sink   func(stderr bool, b []byte)
 	passed int64
-	tail   []byte // at least the last tailBytes, of stderr only
+	total  int
+	head   []byte // the first headBytes, of stderr only
+	tail   []byte // what follows, at least its last tailBytes
 }
 
 func (s *stream) Write(b []byte) (int, error) {
@@ -33,6 +39,9 @@ func (s *stream) Write(b []byte) (int, error) {
 }
 
 func (s *stream) keep(b []byte) {
+	s.total += len(b)
+	n := min(headBytes-len(s.head), len(b))
+	s.head, b = append(s.head, b[:n]...), b[n:]
 	if len(b) > tailBytes {
 		b = b[len(b)-tailBytes:]
 	}
@@ -41,16 +50,14 @@ func (s *stream) keep(b []byte) {
 	}
 }
 
-// text is the stream's end, at most tailBytes of it, fit to be printed.
+// text is what there was, with its middle left out if it was long, fit to be printed.
 func (s *stream) text() string {
-	b := s.tail
-	if len(b) > tailBytes {
-		b = b[len(b)-tailBytes:]
-		for len(b) > 0 && !utf8.RuneStart(b[0]) {
-			b = b[1:]
-		}
+	tail := s.tail[max(len(s.tail)-tailBytes, 0):]
+	text := string(s.head)
+	if left := s.total - len(s.head) - len(tail); left > 0 {
+		text += fmt.Sprintf("\n[%d bytes left out]\n", left)
 	}
-	return escape(string(b), "\n\t")
+	return escape(text+string(tail), "\n\t")
 }
 
 // escape makes a guest's text harmless where people read it: everything that is not printable, but
