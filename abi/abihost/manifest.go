@@ -10,9 +10,9 @@ import (
 
 // ParseManifest reads a manifest and holds it against the limits of the contract: MaxManifestBytes,
 // MaxTools, MaxSchemaBytes, version 1, tool names by their pattern and each but once. Names,
-// versions, descriptions and reasons come out cleaned and cut at MaxTextChars; hosts, paths and
-// names of values that cleaning would change are refused. Unknown keys are ignored. Schemas are not
-// parsed.
+// versions, descriptions and reasons come out cleaned and cut at MaxTextChars, and so do titles and
+// descriptions inside schemas, which else are not looked into; hosts, paths and names of values
+// that cleaning would change are refused. Unknown keys are ignored.
 //
 // It returns a *transcode.SyntaxError for bytes that are not msgpack and a *FieldError for the
 // rest.
@@ -63,6 +63,7 @@ func (d *decoder) tool(f object) abi.ToolSpec {
 		f.fail("name", "%s is not a tool's name: it must match ^[a-z][a-z0-9_]{0,%d}$",
 			quote(t.Name), abi.MaxToolNameBytes-1)
 	}
+	t.InputSchema, t.OutputSchema = cleanSchema(t.InputSchema), cleanSchema(t.OutputSchema)
 	word := f.string("effect", optional)
 	var ok bool
 	if t.Effect, ok = abi.ParseEffect(word); !ok {
