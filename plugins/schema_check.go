@@ -14,6 +14,8 @@ type checker struct {
 	r        *abi.Reader
 	steps    int
 	quiet    int // above 0: only whether it holds matters
+	readers  []*abi.Reader
+	inside   int // readers in use
 	path     []step
 	problems []Problem
 	more     int
@@ -53,30 +55,41 @@ func (c *checker) check(n *node) bool {
 	if !n.inPlace {
 		return c.own(n)
 	}
-	// Other schemas take the same value: each gets a reader of its own.
+	// Other schemas take the same value: each starts a reader of it anew.
 	v, err := c.r.Raw()
 	if err != nil {
 		return c.problem(err.Error())
 	}
+	c.steps += len(v) / bytesPerStep
 	after := c.r
-	defer func() { c.r = after }()
-	again := func() *checker {
-		c.r = abi.NewReader(v)
+	if c.inside == len(c.readers) {
+		c.readers = append(c.readers, new(abi.Reader))
+	}
+	reader := c.readers[c.inside]
+	c.inside++
+	ok := c.inPlace(n, func() *checker {
+		*reader = *abi.NewReader(v)
+		c.r = reader
 		return c
-	}
-	if !again().own(n) && c.quiet > 0 {
-		return false
-	}
-	return c.inPlace(n, again)
+	})
+	c.inside--
+	c.r = after
+	return ok
 }
 
-// inPlace holds the value against the schemas that n applies to the same value.
+// bytesPerStep is how many bytes of a value are passed over in the time of a step.
+const bytesPerStep = 64
+
+// inPlace holds the value against n and the schemas that n applies to the same value.
 func (c *checker) inPlace(n *node, again func() *checker) bool {
-	ok := true
+	ok := again().own(n)
 	for _, sub := range n.refs {
 		ok = again().check(sub) && ok
 	}
 	for _, sub := range n.all {
+		if !ok && c.quiet > 0 {
+			return false
+		}
 		ok = again().check(sub) && ok
 	}
 	if n.any != nil {
@@ -157,6 +170,7 @@ func (c *checker) noneOf(list []*node, again func() *checker) bool {
 // own takes the next value and holds it against n's own keywords.
 func (c *checker) own(n *node) bool {
 	v := takeScalar(c.r)
+	c.steps += n.enum.cost() + n.value.cost()
 	switch {
 	case !n.types.admit(v):
 		return c.refuse(v, fmt.Sprintf("want %s, have %s", n.types, kindText(v.kind)))
@@ -230,8 +244,7 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 		list = append(list, own)
 	}
 	for _, p := range n.patterns {
-		c.steps++
-		if p.name.MatchString(string(name)) {
+		if c.matches(p.name, name) {
 			list = append(list, p.node)
 		}
 	}
@@ -264,7 +277,7 @@ func (c *checker) text(n *node, s []byte) bool {
 	if n.chars.set {
 		ok = c.count(n.chars, utf8.RuneCount(s), "characters")
 	}
-	if n.regexp != nil && !n.regexp.MatchString(string(s)) {
+	if n.regexp != nil && !c.matches(n.regexp, s) {
 		ok = c.problem("want text that matches " + strconv.Quote(clip(n.regexp.String(), maxName)))
 	}
 	return ok

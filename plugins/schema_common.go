@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -68,25 +69,32 @@ func newCount(min, max *int) count {
 	return c
 }
 
-// compileCommon lays out s, or says that it uses something rare.
-func compileCommon(s *jsonschema.Schema) (*node, bool) {
-	c := commonCompiler{done: map[*jsonschema.Schema]*node{}, ok: true}
+var errEndless = errors.New("a part of the schema refers to itself without an end")
+
+// compileCommon lays out s; its answer is nil when s uses something rare.
+func compileCommon(s *jsonschema.Schema) (*node, error) {
+	c := commonCompiler{done: map[*jsonschema.Schema]*node{}}
 	n := c.node(s)
 	running := map[*node]bool{}
 	for _, sub := range c.done {
-		c.ok = c.ok && !endless(sub, running)
+		if endless(sub, running) {
+			return nil, errEndless
+		}
 	}
-	return n, c.ok
+	if c.rare {
+		return nil, nil
+	}
+	return n, nil
 }
 
 // commonCompiler turns the library's schemas into nodes, each once: schemas may form a cycle.
 type commonCompiler struct {
 	done map[*jsonschema.Schema]*node
-	ok   bool
+	rare bool
 }
 
 func (c *commonCompiler) node(s *jsonschema.Schema) *node {
-	if s == nil || !c.ok {
+	if s == nil {
 		return nil
 	}
 	if n := c.done[s]; n != nil {
@@ -98,10 +106,7 @@ func (c *commonCompiler) node(s *jsonschema.Schema) *node {
 		n.never = !*s.Bool
 		return n
 	}
-	if isRare(s) {
-		c.ok = false
-		return n
-	}
+	c.rare = c.rare || isRare(s)
 	if s.Types != nil {
 		n.types = typesOf(s.Types.ToStrings())
 	}
@@ -149,7 +154,7 @@ func (c *commonCompiler) object(n *node, s *jsonschema.Schema) {
 	for bit, name := range n.required {
 		f, named := n.fields[name]
 		if !named && (len(n.patterns) > 0 || n.others != nil) {
-			c.ok = false // such a field is looked at twice; leave it to the library
+			c.rare = true // such a field is looked at twice; leave it to the library
 		}
 		f.bit = bit
 		n.fields[name] = f
@@ -175,7 +180,7 @@ func (c *commonCompiler) nodes(list []*jsonschema.Schema) []*node {
 
 func (c *commonCompiler) enum(values []any) *enum {
 	e, ok := newEnum(values)
-	c.ok = c.ok && ok
+	c.rare = c.rare || !ok
 	return e
 }
 

@@ -187,6 +187,14 @@ func newEnum(values []any) (*enum, bool) {
 	return e, true
 }
 
+// cost is how many steps a look-up takes.
+func (e *enum) cost() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.numbers) / 8
+}
+
 func (e *enum) has(v scalar) bool {
 	switch v.kind {
 	case abi.KindNil:

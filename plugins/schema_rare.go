@@ -17,8 +17,9 @@ import (
 // rareSchema is a schema that the library checks. It counts the steps of the one check that uses
 // it, which the library itself does not bound.
 type rareSchema struct {
-	schema *jsonschema.Schema
-	steps  int
+	schema  *jsonschema.Schema
+	longest int // values of its longest enum
+	steps   int
 }
 
 // errSteps ends a check from inside the library.
@@ -29,11 +30,15 @@ func newRareSchema(text string) (*rareSchema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &rareSchema{}
+	s := &rareSchema{longest: 1}
+	c.UseRegexpEngine(patterns(&s.steps))
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
 		URL: "wasmagent:///steps",
 		Compile: func(_ *jsonschema.CompilerContext, obj map[string]any) (
 			jsonschema.SchemaExt, error) {
+			if enum, ok := obj["enum"].([]any); ok {
+				s.longest = max(s.longest, len(enum))
+			}
 			return &stepCount{s, weight(obj)}, nil
 		},
 	})
@@ -68,7 +73,7 @@ func (c *stepCount) Validate(_ *jsonschema.ValidatorContext, v any) {
 	if obj, ok := v.(map[string]any); ok {
 		c.of.steps += c.weight * len(obj)
 	}
-	if c.of.steps > MaxSchemaSteps {
+	if c.of.steps > MaxRareSteps {
 		panic(errSteps)
 	}
 }
@@ -76,7 +81,7 @@ func (c *stepCount) Validate(_ *jsonschema.ValidatorContext, v any) {
 // weight is how many things of a schema a value is compared with.
 func weight(obj map[string]any) int {
 	w := 1
-	for _, word := range [...]string{"enum", "required", "patternProperties", "dependentRequired",
+	for _, word := range [...]string{"required", "patternProperties", "dependentRequired",
 		"dependentSchemas", "dependencies"} {
 		switch list := obj[word].(type) {
 		case []any:
@@ -103,7 +108,10 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 			panic(p)
 		}
 	}()
-	s.steps = 0
+	s.steps = nodes * (s.longest / 8) // an enum that does not match ends a step uncounted
+	if s.steps > MaxRareSteps {
+		panic(errSteps)
+	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](s.schema.Validate(value))
 	if !ok {
 		return nil
