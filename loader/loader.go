@@ -35,8 +35,18 @@ type Options struct {
 	Workers  int          // plugins read or described side by side; 0 is GOMAXPROCS
 	Logger   *slog.Logger // nil discards
 
+	// Called is told what each guest's call took, however it ended, before the call returns. Nil: not
+	// wanted. Calls that run side by side tell it side by side.
+	Called func(plugin, tool string, took host.CallStats)
+
 	now    func() time.Time  // nil is time.Now; tests set both
 	onRead func(path string) // told of every plugin that is read, side by side
+}
+
+func (o *Options) called(plugin, tool string, took host.CallStats) {
+	if o != nil && o.Called != nil {
+		o.Called(plugin, tool, took)
+	}
 }
 
 func (o *Options) clock() time.Time {
@@ -197,15 +207,30 @@ func (d *Dir) useEngine(ctx context.Context, key []byte, opts *Options) (err err
 		d.engine = opts.Engine
 		return nil
 	}
-	dir := filepath.Join(opts.cacheDir(), "code")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	d.engine, err = host.New(ctx, &host.Config{
-		CacheDir: dir, CacheKey: key, Logger: opts.logger(),
-	})
+	d.engine, err = newEngine(ctx, key, opts)
 	d.own = err == nil
 	return err
+}
+
+// NewEngine makes the engine that OpenDir makes when it is given none, with the compiled code kept in
+// the cache directory: for a program that opens several directories. The caller closes it, after
+// every Dir that uses it.
+func NewEngine(ctx context.Context, opts *Options) (*host.Engine, error) {
+	key, err := sealKey(opts.stateDir())
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(ctx, key, opts)
+}
+
+func newEngine(ctx context.Context, key []byte, opts *Options) (*host.Engine, error) {
+	dir := filepath.Join(opts.cacheDir(), "code")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return host.New(ctx, &host.Config{
+		CacheDir: dir, CacheKey: key, Logger: opts.logger(),
+	})
 }
 
 // offer gives every plugin its tools, except those whose name another plugin claims too.

@@ -112,10 +112,32 @@ func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error
 		return abihost.ParseManifest(raw)
 	}
 	module, err := p.compile(ctx, wasm)
-	if err != nil {
+	if err == nil {
+		return module.Manifest(), module.Close(ctx)
+	}
+	if !isType[*NotAllowedError](err) {
 		return abi.Manifest{}, err
 	}
-	return module.Manifest(), module.Close(ctx)
+	return p.describeRefused(ctx, wasm, err)
+}
+
+// describeRefused learns what a plugin would offer that needs what nobody granted, for whoever is to
+// decide. admit says what it needs; refused stands when only its imports tell.
+func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error) (
+	abi.Manifest, error) {
+	raw, err := p.engine.Describe(ctx, wasm, host.Policy{Limits: p.opts.limits()})
+	if err != nil {
+		return abi.Manifest{}, refused
+	}
+	m, err := abihost.ParseManifest(raw)
+	if err != nil {
+		return abi.Manifest{}, refused
+	}
+	if len(required(&m.Needs)) == 0 {
+		p.Manifest = m
+		return m, refused
+	}
+	return m, nil
 }
 
 // admit takes a manifest, unless it needs what nobody granted.

@@ -47,7 +47,8 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	if call.Log != nil || call.Progress != nil {
 		obs = &host.Observer{Log: call.Log, Progress: call.Progress}
 	}
-	reply, _, err := module.Call(ctx, req, obs, b.reply[:0])
+	reply, took, err := module.Call(ctx, req, obs, b.reply[:0])
+	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.callFault(err)
 	}
