@@ -289,6 +289,7 @@ func TestWildSystemCalls(t *testing.T) {
 			four := asm.Repeat(4, asm.I32Const(n))
 			return asm.Seq(
 				four, asm.Call(k.Poll), asm.Drop,
+				asm.I32Const(0), asm.I32Const(0), asm.I32Const(n), asm.I32Const(0), asm.Call(k.Poll), asm.Drop,
 				four, asm.Call(k.Write), asm.Drop,
 				four, asm.Call(k.ReadFD), asm.Drop,
 				asm.I32Const(n), asm.I32Const(n), asm.Call(k.Random), asm.Drop,
