@@ -53,14 +53,16 @@ func TestReplyWithoutOutcomeIsRefused(t *testing.T) {
 
 // What an outcome cannot hold is not written: kits share one Failure for three outcomes.
 func TestReplyWritesOnlyWhatItsOutcomeHolds(t *testing.T) {
-	f := &Failure{Code: "c", Message: "m", Permanent: true, Pointer: "/a", Details: Raw{1}}
-	got, err := ParseReply(AppendReply(nil, &Reply{Outcome: OutcomeInvalidInput, Failure: f}))
-	if want := (&Failure{Message: "m", Pointer: "/a"}); err != nil || !reflect.DeepEqual(got.Failure, want) {
-		t.Errorf("got %+v, %v", got.Failure, err)
-	}
-	got, err = ParseReply(AppendReply(nil, &Reply{Outcome: OutcomeUnserializable, Failure: f}))
-	if want := (&Failure{Message: "m"}); err != nil || !reflect.DeepEqual(got.Failure, want) {
-		t.Errorf("got %+v, %v", got.Failure, err)
+	all := &Failure{Code: "c", Message: "m", Permanent: true, Pointer: "/a", Details: Raw{1}}
+	for outcome, want := range map[Outcome]Failure{
+		OutcomeFailed:         {Code: "c", Message: "m", Permanent: true, Details: Raw{1}},
+		OutcomeInvalidInput:   {Message: "m", Pointer: "/a"},
+		OutcomeUnserializable: {Message: "m"},
+	} {
+		got, err := ParseReply(AppendReply(nil, &Reply{Outcome: outcome, Failure: all}))
+		if err != nil || !reflect.DeepEqual(*got.Failure, want) {
+			t.Errorf("outcome %d: got %+v, %v, want %+v", outcome, got.Failure, err, want)
+		}
 	}
 }
 

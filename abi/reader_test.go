@@ -202,7 +202,8 @@ func TestReaderSkipStaysInPlace(t *testing.T) {
 	}
 }
 
-// Nothing that is declared is allocated: a list of strings that claims 4 billion costs its few bytes.
+// Nothing that is declared is allocated: a list of strings that claims 4 billion costs its few
+// bytes.
 func TestReaderAllocatesNothingDeclared(t *testing.T) {
 	b := AppendMapHeader(nil, 1)
 	b = append(AppendString(b, "host"), 0xdd, 0xff, 0xff, 0xff, 0xff)

@@ -109,7 +109,9 @@ func goodArguments() []vector {
 	const ok = "ok"
 	return []vector{
 		{"object", "What most calls carry.", ok, "",
-			`{"q":"a b","n":[1,-1,2.5],"f":false,"t":true,"z":null}`, "\x85\xa1q\xa3a b\xa1n\x93\x01\xff\xcb\x40\x04\x00\x00\x00\x00\x00\x00\xa1f\xc2\xa1t\xc3\xa1z\xc0"},
+			`{"q":"a b","n":[1,-1,2.5],"f":false,"t":true,"z":null}`,
+			"\x85\xa1q\xa3a b\xa1n\x93\x01\xff\xcb\x40\x04\x00\x00\x00\x00\x00\x00" +
+				"\xa1f\xc2\xa1t\xc3\xa1z\xc0"},
 		{"white_space", "White space wherever it may stand.", ok, "",
 			" \t\r\n{ \"a\" : [ 1 , 2 ] , \"b\" : { } } \n", "\x82\xa1a\x92\x01\x02\xa1b\x80"},
 		{"empty_object", "No keys.", ok, "", "{}", "\x80"},
@@ -119,7 +121,8 @@ func goodArguments() []vector {
 		{"array_of_16", "The shortest with a longer one.", ok, "",
 			"[0" + strings.Repeat(",0", 15) + "]", "\xdc\x00\x10" + strings.Repeat("\x00", 16)},
 		{"array_of_16_inside", "Inner arrays are counted by themselves.", ok, "",
-			"[[0" + strings.Repeat(",0", 15) + `],{"a":[]}]`, "\x92\xdc\x00\x10" + strings.Repeat("\x00", 16) + "\x81\xa1a\x90"},
+			"[[0" + strings.Repeat(",0", 15) + `],{"a":[]}]`,
+			"\x92\xdc\x00\x10" + strings.Repeat("\x00", 16) + "\x81\xa1a\x90"},
 		{"deep_64", "Arrays nest 64 deep, as deep as may be.", ok, "",
 			strings.Repeat("[", 64) + strings.Repeat("]", 64), strings.Repeat("\x91", 63) + "\x90"},
 		{"zero", "An integer.", ok, "", "0", "\x00"},
@@ -139,9 +142,13 @@ func goodArguments() []vector {
 		{"int64_min", "The least integer.", ok, "",
 			"-9223372036854775808", "\xd3\x80\x00\x00\x00\x00\x00\x00\x00"},
 		{"int_forms", "Each form at both ends.", ok, "",
-			"[127,128,255,256,65535,65536,4294967295,4294967296]", "\x98\x7f\xcc\x80\xcc\xff\xcd\x01\x00\xcd\xff\xff\xce\x00\x01\x00\x00\xce\xff\xff\xff\xff\xcf\x00\x00\x00\x01\x00\x00\x00\x00"},
+			"[127,128,255,256,65535,65536,4294967295,4294967296]",
+			"\x98\x7f\xcc\x80\xcc\xff\xcd\x01\x00\xcd\xff\xff\xce\x00\x01\x00\x00\xce\xff\xff\xff\xff" +
+				"\xcf\x00\x00\x00\x01\x00\x00\x00\x00"},
 		{"negative_forms", "Each form at both ends.", ok, "",
-			"[-32,-33,-128,-129,-32768,-32769,-2147483648,-2147483649]", "\x98\xe0\xd0\xdf\xd0\x80\xd1\xff\x7f\xd1\x80\x00\xd2\xff\xff\x7f\xff\xd2\x80\x00\x00\x00\xd3\xff\xff\xff\xff\x7f\xff\xff\xff"},
+			"[-32,-33,-128,-129,-32768,-32769,-2147483648,-2147483649]",
+			"\x98\xe0\xd0\xdf\xd0\x80\xd1\xff\x7f\xd1\x80\x00\xd2\xff\xff\x7f\xff\xd2\x80\x00\x00\x00" +
+				"\xd3\xff\xff\xff\xff\x7f\xff\xff\xff"},
 		{"long_float", "More digits than a float64 has are rounded.", ok, "",
 			"0.1000000000000000055511151231257827", "\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a"},
 		{"string_escapes", "Every escape.", ok, "",

@@ -42,9 +42,12 @@ func goodManifests() []vector {
 	return []vector{
 		{"least", "What every manifest has.", ok, "", manifest(), ""},
 		{"no_tools", "A plugin without tools.", ok, "", manifest(tools()), ""},
-		{"effects", "Each effect.", ok, "", manifest(tools(tool(pair{"effect", "read"}), tool(pair{"name", "b"}, pair{"effect", "write"}),
+		{"effects", "Each effect.", ok, "", manifest(tools(
+			tool(pair{"effect", "read"}),
+			tool(pair{"name", "b"}, pair{"effect", "write"}),
 			tool(pair{"name", "c"}, pair{"effect", "idempotent"}))), ""},
-		{"unknown_keys", "Keys that are not known are ignored everywhere.", ok, "", manifest(pair{"icon", []byte{1}}, tools(tool(pair{"x", 1})),
+		{"unknown_keys", "Keys that are not known are ignored everywhere.", ok, "", manifest(
+			pair{"icon", []byte{1}}, tools(tool(pair{"x", 1})),
 			pair{"needs", []pair{{"gpu", true}}}), ""},
 		{"nil_fields", "An optional field that is nil counts as missing.", ok, "",
 			manifest(pair{"needs", nil}, tools(tool(pair{"output", nil}, pair{"effect", nil}))), ""},
@@ -117,7 +120,8 @@ func badManifests() []vector {
 			manifest(tools(tool(pair{"name", "add-all"}))), ""},
 		{"name_newline", "A tool's name ends in a line break.", bad, "tools[0].name",
 			manifest(tools(tool(pair{"name", "add\n"}))), ""},
-		{"name_letter", "A tool's name has a letter that only looks like one of ours.", bad, "tools[0].name",
+		{"name_letter", "A tool's name has a letter that only looks like one of ours.", bad,
+			"tools[0].name",
 			manifest(tools(tool(pair{"name", "аdd"}))), ""},
 		{"name_of_65", "A tool's name is one too long.", bad, "tools[0].name",
 			manifest(tools(tool(pair{"name", strings.Repeat("a", 65)}))), ""},

@@ -79,17 +79,22 @@ func reply(key string, value any) string { return pack([]pair{{key, value}}) }
 func goodReplies() []vector {
 	const ok = "ok"
 	text := []pair{{"type", "text"}, {"text", "hi"}}
-	image := []pair{{"type", "image"}, {"data", []byte{1, 2}}, {"mime", "image/png"}, {"name", "a.png"}}
+	image := []pair{{"type", "image"}, {"data", []byte{1, 2}},
+		{"mime", "image/png"}, {"name", "a.png"}}
 	audio := []pair{{"type", "audio"}, {"data", []byte{}}, {"mime", "audio/wav"}}
 	return []vector{
 		{"ok", "A result.", ok, "", reply("ok", []pair{{"n", 1}}), "ok"},
 		{"ok_nil", "Nil is a result too.", ok, "", reply("ok", nil), "ok"},
 		{"content", "Blocks of each type.", ok, "", reply("content", []any{text, image, audio,
-			[]pair{{"type", "file"}, {"text", "a,b"}}, []pair{{"type", "file"}, {"data", []byte{0}}}}), "content"},
-		{"content_nil_fields", "An optional field that is nil counts as missing.", ok, "", reply("content", []any{
-			[]pair{{"type", "text"}, {"text", ""}, {"data", nil}, {"mime", nil}, {"name", nil}}}), "content"},
-		{"content_unknown_keys", "Keys that are not known are ignored in blocks.", ok, "", reply("content", []any{
-			[]pair{{"type", "text"}, {"text", ""}, {"width", 3}}}), "content"},
+			[]pair{{"type", "file"}, {"text", "a,b"}}, []pair{{"type", "file"}, {"data", []byte{0}}}}),
+			"content"},
+		{"content_nil_fields", "An optional field that is nil counts as missing.", ok, "",
+			reply("content", []any{
+				[]pair{{"type", "text"}, {"text", ""}, {"data", nil}, {"mime", nil}, {"name", nil}}}),
+			"content"},
+		{"content_unknown_keys", "Keys that are not known are ignored in blocks.", ok, "",
+			reply("content", []any{
+				[]pair{{"type", "text"}, {"text", ""}, {"width", 3}}}), "content"},
 		{"failed", "A failure with all its fields.", ok, "",
 			reply("failed", []pair{{"code", "no_rows"}, {"message", "no rows"},
 				{"permanent", true}, {"details", []any{1}}}), "failed"},

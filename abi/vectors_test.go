@@ -74,7 +74,7 @@ func TestVectors(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(vectorDir, "*.txt"))
 	if err != nil || len(files) != len(seen) {
-		t.Errorf("%s has %d files, the tables have %d vectors (%v)", vectorDir, len(files), len(seen), err)
+		t.Errorf("%d files in %s for %d vectors (%v)", len(files), vectorDir, len(seen), err)
 	}
 }
 

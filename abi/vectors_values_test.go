@@ -8,7 +8,8 @@ import (
 
 // valueVectors are results of a guest, hostile bytes on the way to JSON.
 func valueVectors() []vector {
-	return slices.Concat(badMsgpack(), duplicateKeys(), noJSON(), goodValues(), goodNumbers(), goodTimes())
+	return slices.Concat(badMsgpack(), duplicateKeys(), noJSON(), goodValues(), goodNumbers(),
+		goodTimes())
 }
 
 func badMsgpack() []vector {
@@ -42,7 +43,8 @@ func badMsgpack() []vector {
 			"\xcb\x01\x02\x03\x04\x05\x06\x07", ""},
 		{"cut_fixext", "An extension lacks its type.", bad, "0", "\xd6", ""},
 		{"cut_ext", "An extension lacks its last byte.", bad, "0", "\xc7\x02\x01a", ""},
-		{"length_array32", "Five bytes declare 4,294,967,295 elements: who trusts them runs out of memory.", bad, "0",
+		{"length_array32", "Five bytes declare 4,294,967,295 elements; trusting them ends the process.",
+			bad, "0",
 			"\xdd\xff\xff\xff\xff", ""},
 		{"length_map32", "Five bytes declare 4,294,967,295 pairs.", bad, "0",
 			"\xdf\xff\xff\xff\xff", ""},
@@ -159,7 +161,8 @@ func goodValues() []vector {
 		{"empty_array", "No elements.", ok, "", "\x90", "[]"},
 		{"empty_map", "No pairs.", ok, "", "\x80", "{}"},
 		{"nested", "Arrays and maps in one another.", ok, "",
-			"\x83\xa1a\x92\x90\x80\xa1b\x81\xa1c\xc0\xa1d\x91\x91\x01", `{"a":[[],{}],"b":{"c":null},"d":[[1]]}`},
+			"\x83\xa1a\x92\x90\x80\xa1b\x81\xa1c\xc0\xa1d\x91\x91\x01",
+			`{"a":[[],{}],"b":{"c":null},"d":[[1]]}`},
 		{"array16_of_1", "A longer header than needed.", ok, "", "\xdc\x00\x01\x07", "[7]"},
 		{"array32_of_1", "The longest header.", ok, "", "\xdd\x00\x00\x00\x01\x07", "[7]"},
 		{"map16_of_1", "A longer header than needed.", ok, "", "\xde\x00\x01\xa1a\x07", `{"a":7}`},
@@ -210,9 +213,11 @@ func goodNumbers() []vector {
 		{"int_2_53_1", "2^53+1, which no float64 holds.", ok, "",
 			"\xcf\x00\x20\x00\x00\x00\x00\x00\x01", "9007199254740993"},
 		{"int_long_forms", "1 in every form.", ok, "",
-			"\x98\xcc\x01\xcd\x00\x01\xce\x00\x00\x00\x01\xcf\x00\x00\x00\x00\x00\x00\x00\x01\xd0\x01\xd1\x00\x01\xd2\x00\x00\x00\x01\xd3\x00\x00\x00\x00\x00\x00\x00\x01", "[1,1,1,1,1,1,1,1]"},
+			"\x98\xcc\x01\xcd\x00\x01\xce\x00\x00\x00\x01\xcf\x00\x00\x00\x00\x00\x00\x00\x01\xd0\x01\xd1" +
+				"\x00\x01\xd2\x00\x00\x00\x01\xd3\x00\x00\x00\x00\x00\x00\x00\x01", "[1,1,1,1,1,1,1,1]"},
 		{"negative_long_forms", "-1 in every form.", ok, "",
-			"\x94\xd0\xff\xd1\xff\xff\xd2\xff\xff\xff\xff\xd3\xff\xff\xff\xff\xff\xff\xff\xff", "[-1,-1,-1,-1]"},
+			"\x94\xd0\xff\xd1\xff\xff\xd2\xff\xff\xff\xff\xd3\xff\xff\xff\xff\xff\xff\xff\xff",
+			"[-1,-1,-1,-1]"},
 		{"float_negative_zero", "The sign of zero stays.", ok, "",
 			f64("\x80\x00\x00\x00\x00\x00\x00\x00"), "-0"},
 		{"float32_negative_zero", "With 32 bits too.", ok, "", "\xca\x80\x00\x00\x00", "-0"},

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 )
 
-// cleanSchema cleans the titles and descriptions of a JSON Schema, which people and models read like
-// those of tools, and leaves every other byte of it alone: names, patterns and values are for
+// cleanSchema cleans the titles and descriptions of a JSON Schema, which people and models read
+// like those of tools, and leaves every other byte of it alone: names, patterns and values are for
 // machines. Text that is not JSON comes back as it is; who compiles it says so.
 func cleanSchema(text string) string {
 	if isClean(text) || !json.Valid([]byte(text)) {
@@ -21,8 +21,8 @@ func cleanSchema(text string) string {
 	return c.out.String()
 }
 
-// isClean reports that no string in text can need cleaning, as is so for most schemas of one line: it
-// is short printable ASCII without escapes, and no space touches another or a quote.
+// isClean reports that no string in text can need cleaning, as is so for most schemas of one line:
+// it is short printable ASCII without escapes, and no space touches another or a quote.
 func isClean(text string) bool {
 	before := byte('"')
 	for i := range len(text) {

@@ -10,7 +10,8 @@ import (
 func TestCleanSchema(t *testing.T) {
 	long := strings.Repeat("x", abi.MaxTextChars)
 	tests := []struct{ name, in, want string }{
-		{"clean", ` { "type" : "object", "description":"Rows." } `, ` { "type" : "object", "description":"Rows." } `},
+		{"clean", ` { "type" : "object", "description":"Rows." } `,
+			` { "type" : "object", "description":"Rows." } `},
 		{"empty", "", ""},
 		{"not JSON", "{\"description\":\"\u202e\"", "{\"description\":\"\u202e\""},
 		{"two values", "{} {\"title\":\"\u202e\"}", "{} {\"title\":\"\u202e\"}"},
@@ -30,7 +31,8 @@ func TestCleanSchema(t *testing.T) {
 			`{"properties":{"title":{"enum":["\u202e"]}}}`},
 		{"in a list", `{"allOf":[{"title":"\u202e"},true],"items":{"title":"\u202e"}}`,
 			`{"allOf":[{"title":""},true],"items":{"title":""}}`},
-		{"in definitions", `{"$defs":{"x":{"not":{"title":"\u202e"}}}}`, `{"$defs":{"x":{"not":{"title":""}}}}`},
+		{"in definitions", `{"$defs":{"x":{"not":{"title":"\u202e"}}}}`,
+			`{"$defs":{"x":{"not":{"title":""}}}}`},
 		{"values", `{"const":{"title":"\u202e"},"enum":["\u202e",{"properties":{"title":"\u202e"}}]}`,
 			`{"const":{"title":"\u202e"},"enum":["\u202e",{"properties":{"title":"\u202e"}}]}`},
 		{"default", `{"default":{"description":"a\nb"},"examples":[{"title":"\u202e"}]}`,

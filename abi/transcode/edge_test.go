@@ -70,7 +70,8 @@ func TestScanDepth(t *testing.T) {
 		t.Errorf("%d deep in an envelope: %v", MaxDepth, err)
 	}
 	var syntax *SyntaxError
-	if err := Scan(deep(MaxDepth+2), MaxNodes); !errors.As(err, &syntax) || syntax.Offset != MaxDepth+1 {
+	if err := Scan(deep(MaxDepth+2), MaxNodes); !errors.As(err, &syntax) ||
+		syntax.Offset != MaxDepth+1 {
 		t.Errorf("%d deep in an envelope: %v", MaxDepth+1, err)
 	}
 	if err := Scan(deep(3_000_000), MaxNodes); !errors.As(err, &syntax) {

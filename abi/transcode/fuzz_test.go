@@ -24,10 +24,13 @@ func msgpackSeeds(f *testing.F) {
 		f.Add(m)
 	}
 	for _, s := range []string{
-		"", "\xc1", "\xdd\xff\xff\xff\xff", "\x82\xa1a\x01\xd9\x01a\x02", "\x81\x01\x02", "\x81\x81\x90\x01\x02",
-		"\xca\x7f\xc0\x00\x00", "\xca\x50\x00\x00\x01", "\xcb\x80\x00\x00\x00\x00\x00\x00\x00", "\xc4\x02\xff\x00",
+		"", "\xc1", "\xdd\xff\xff\xff\xff", "\x82\xa1a\x01\xd9\x01a\x02", "\x81\x01\x02",
+		"\x81\x81\x90\x01\x02",
+		"\xca\x7f\xc0\x00\x00", "\xca\x50\x00\x00\x01", "\xcb\x80\x00\x00\x00\x00\x00\x00\x00",
+		"\xc4\x02\xff\x00",
 		"\xd6\xff\x00\x00\x00\x01", "\xd7\xff\xee\x6b\x27\xfc\x00\x00\x00\x00", "\xd4\x01\x01",
-		"\xc7\x0c\xff\x1d\xcd\x65\x00\xff\xff\xff\xff\xff\xff\xff\xff", "\xa1\xff", "\xcf\xff\xff\xff\xff\xff\xff\xff\xff",
+		"\xc7\x0c\xff\x1d\xcd\x65\x00\xff\xff\xff\xff\xff\xff\xff\xff", "\xa1\xff",
+		"\xcf\xff\xff\xff\xff\xff\xff\xff\xff",
 	} {
 		f.Add([]byte(s))
 	}
@@ -123,7 +126,8 @@ func compactJSON(t *testing.T, j []byte) []byte {
 // the same.
 func FuzzAppendMsgpack(f *testing.F) {
 	for _, s := range []string{
-		smallJSON, "", "-0", "1.0", "1e400", "[1,]", `{"a":1,"\u0061":2}`, `"\ud83d\ude00"`, `"\ud800"`, `"\\ud800"`,
+		smallJSON, "", "-0", "1.0", "1e400", "[1,]", `{"a":1,"\u0061":2}`, `"\ud83d\ude00"`, `"\ud800"`,
+		`"\\ud800"`,
 		"\"a\xff\"", "18446744073709551616", "-9223372036854775808", ` { "a" : [ 1 , [ ] , { } ] } `,
 		"[" + strings.Repeat("0,", 20) + "0]", `"\u0000\/\b\f\n\r\t\""`, "[[[[[[[[0]]]]]]]]", `"\ufffd"`,
 	} {
@@ -132,7 +136,8 @@ func FuzzAppendMsgpack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := AppendMsgpack(nil, b)
 		var carriage *CarriageError
-		if reason := cannotCarry(b); (err != nil) != (reason != "") || err != nil && !errors.As(err, &carriage) {
+		reason := cannotCarry(b)
+		if (err != nil) != (reason != "") || err != nil && !errors.As(err, &carriage) {
 			t.Fatalf("%q: %v, want %q", b, err, reason)
 		}
 		if err != nil {
