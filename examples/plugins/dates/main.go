@@ -140,6 +140,7 @@ type DiffOutput struct {
 	Minutes      int64   `json:"minutes"`
 	RestSeconds  int64   `json:"rest_seconds"`
 	ISO          string  `json:"iso_duration" doc:"years to rest_seconds as ISO 8601, e.g. P1Y2M10DT2H30M"`
+	Note         string  `json:"note,omitempty" doc:"what was chosen where the clocks change"`
 }
 
 // SeriesInput is the arguments of date_series.
@@ -149,7 +150,7 @@ type SeriesInput struct {
 	Unit     string   `json:"unit" enum:"day,week,month,year,business_day"`
 	Every    int64    `json:"every,omitempty" min:"1" max:"10000" default:"1" doc:"2 with unit week is every second week"`
 	Weekdays []string `json:"weekdays,omitempty" enum:"monday,tuesday,wednesday,thursday,friday,saturday,sunday" doc:"with unit day or week: only these days; with unit month: see nth"`
-	Nth      int64    `json:"nth,omitempty" min:"-5" max:"23" doc:"with unit month: the nth of weekdays in the month, or its nth business day when weekdays is absent; -1 is the last"`
+	Nth      int64    `json:"nth,omitempty" min:"-23" max:"23" doc:"with unit month: the nth of weekdays in the month, or its nth business day when weekdays is absent; -1 is the last"`
 	Count    int64    `json:"count,omitempty" min:"1" max:"1000" default:"10" doc:"most dates to list"`
 	Until    string   `json:"until,omitempty" doc:"last possible date"`
 	Calendar

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -37,12 +36,6 @@ var (
 		"2006-01-02", "20060102", "2006-002", "2 January 2006", "2 Jan 2006", "January 2, 2006",
 		"Jan 2, 2006", "Mon, 2 Jan 2006", "Monday, 2 January 2006", "Monday, January 2, 2006",
 	}
-)
-
-var (
-	weekDate  = regexp.MustCompile(`^(\d{4})-?W(\d{2})(?:-?([1-7]))?$`)
-	numeric   = regexp.MustCompile(`^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}`)
-	allDigits = regexp.MustCompile(`^\d{9,}$`)
 )
 
 // now is the clock; tests set it.
@@ -86,7 +79,7 @@ func parse(text string, z *time.Location) (time.Time, string, error) {
 	}
 	for _, layout := range absolute {
 		if t, err := time.Parse(layout, text); err == nil {
-			return inZone(t, z), "", nil
+			return inZone(t, z), "", checkWeekday(t, layout, text)
 		}
 	}
 	for _, layout := range clock {
@@ -95,7 +88,11 @@ func parse(text string, z *time.Location) (time.Time, string, error) {
 		}
 	}
 	if day, ok, err := parseDay(text); ok || err != nil {
-		return startOfDay(day, local), "", err
+		t := startOfDay(day, local)
+		if err == nil && dayOf(t) != day {
+			err = fmt.Errorf("%s does not exist in %s, where the calendar skips it", text, local)
+		}
+		return t, "", err
 	}
 	return time.Time{}, "", unreadable(text)
 }
@@ -104,36 +101,59 @@ func parse(text string, z *time.Location) (time.Time, string, error) {
 func parseDay(text string) (day, bool, error) {
 	for _, layout := range dateOnly {
 		if t, err := time.Parse(layout, text); err == nil {
-			return dayOf(t), true, nil
+			return dayOf(t), true, checkWeekday(t, layout, text)
 		}
 	}
-	m := weekDate.FindStringSubmatch(text)
-	if m == nil {
+	return parseWeekDay(text)
+}
+
+// parseWeekDay reads 2026-W14-3, 2026W143, and for its Monday 2026-W14.
+func parseWeekDay(text string) (day, bool, error) {
+	year, rest, ok := strings.Cut(text, "W")
+	if ok && strings.HasSuffix(year, "-") { // with hyphens: at both places or there is no day
+		year = strings.TrimSuffix(year, "-")
+		if len(rest) > 2 {
+			ok = rest[2] == '-'
+			rest = rest[:2] + rest[3:]
+		}
+	}
+	if !ok || len(year) != 4 || len(rest) < 2 || len(rest) > 3 || !isDigits(year+rest) {
 		return 0, false, nil
 	}
-	year, _ := strconv.Atoi(m[1])
-	week, _ := strconv.Atoi(m[2])
-	weekday := 1
-	if m[3] != "" {
-		weekday, _ = strconv.Atoi(m[3])
+	y, _ := strconv.Atoi(year)
+	week, _ := strconv.Atoi(rest[:2])
+	weekday, _ := strconv.Atoi((rest + "1")[2:3])
+	if weekday < 1 || weekday > 7 {
+		return 0, false, nil
 	}
 	// The fourth of January is always in the first week.
-	fourth := dayOf(time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC))
+	fourth := dayOf(time.Date(y, 1, 4, 0, 0, 0, 0, time.UTC))
 	d := fourth - day(fourth.isoWeekday()-1) + day((week-1)*7+weekday-1)
-	if y, w := d.time().ISOWeek(); y != year || w != week {
-		return 0, false, fmt.Errorf("%d has no week %d", year, week)
+	if gotYear, gotWeek := d.time().ISOWeek(); gotYear != y || gotWeek != week {
+		return 0, false, fmt.Errorf("%d has no week %d", y, week)
 	}
 	return d, true, nil
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// checkWeekday refuses a text whose weekday and date contradict each other.
+func checkWeekday(t time.Time, layout, text string) error {
+	if !strings.HasPrefix(layout, "Mon") || strings.EqualFold(text[:3], t.Format("Mon")) {
+		return nil
+	}
+	return fmt.Errorf("%s is a %s, but %q says otherwise", t.Format(time.DateOnly), t.Weekday(), text)
 }
 
 // unreadable says why text was not understood, as far as can be guessed.
 func unreadable(text string) error {
 	hint := "write it like 2026-03-29 or 2026-03-29T14:30"
 	switch {
-	case numeric.MatchString(text):
-		hint = "day and month could be swapped; write YYYY-MM-DD"
-	case allDigits.MatchString(text):
+	case isDigits(text) && len(text) >= 9:
 		hint = "put @ before Unix seconds"
+	case isDigits(strings.NewReplacer(".", "", "/", "", "-", "").Replace(text)) &&
+		strings.IndexAny(text+"-", "./-") < 3:
+		hint = "day and month could be swapped; write YYYY-MM-DD"
 	case len(text) >= 10 && text[4] == '-' && text[7] == '-':
 		if _, err := time.Parse(time.DateOnly, text[:10]); err != nil {
 			hint = "there is no such day"

@@ -11,6 +11,7 @@ import (
 const (
 	maxCount   = 1000   // dates listed
 	maxEvery   = 10_000 // units from one date to the next
+	maxNth     = 23     // of weekdays or business days in a month
 	maxPeriods = 20_000 // periods looked at, for rules that seldom or never hold
 )
 
@@ -85,8 +86,8 @@ func untilOf(text string, z *time.Location) (time.Time, error) {
 	if err != nil {
 		return t, err
 	}
-	if d, ok, _ := parseDay(text); ok {
-		return startOfDay(d+1, z).Add(-1), nil
+	if _, isDay, _ := parseDay(text); isDay || text == "today" {
+		return startOfDay(dayOf(t)+1, z).Add(-1), nil
 	}
 	return t, nil
 }
@@ -97,8 +98,8 @@ func (in *SeriesInput) check() error {
 		return pdk.InvalidInput("/every", fmt.Sprintf("from 1 to %d", maxEvery))
 	case in.Count < 1 || in.Count > maxCount:
 		return pdk.InvalidInput("/count", fmt.Sprintf("from 1 to %d", maxCount))
-	case in.Nth < -5 || in.Nth > 23:
-		return pdk.InvalidInput("/nth", "from -5 to 23")
+	case in.Nth < -maxNth || in.Nth > maxNth:
+		return pdk.InvalidInput("/nth", fmt.Sprintf("from -%d to %d", maxNth, maxNth))
 	case in.Nth != 0 && in.Unit != "month":
 		return pdk.InvalidInput("/nth", "needs unit month")
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/wasmagent/wasmagent/pdk"
@@ -71,7 +70,11 @@ func dateConvert(_ *pdk.Call, in ConvertInput) (ConvertOutput, error) {
 		if err != nil {
 			return ConvertOutput{}, err
 		}
-		out.To = append(out.To, momentOf(inZone(t.UTC(), z), ""))
+		there := inZone(t.UTC(), z)
+		if err := inRange(there); err != nil {
+			return ConvertOutput{}, err
+		}
+		out.To = append(out.To, momentOf(there, ""))
 	}
 	return out, nil
 }
@@ -134,12 +137,12 @@ func inRange(t time.Time) error {
 }
 
 func dateDiff(_ *pdk.Call, in DiffInput) (DiffOutput, error) {
-	from, _, err := read("/from", in.From, in.Zone)
+	from, note, err := read("/from", in.From, in.Zone)
 	if err != nil {
 		return DiffOutput{}, err
 	}
 	// Both are looked at in one zone, so that the calendar days are of one calendar.
-	to, _, err := date("/to", in.To, from.Location())
+	to, noteTo, err := date("/to", in.To, from.Location())
 	if err != nil {
 		return DiffOutput{}, err
 	}
@@ -151,6 +154,10 @@ func dateDiff(_ *pdk.Call, in DiffInput) (DiffOutput, error) {
 		Seconds:      float64(to.Unix()-from.Unix()) + float64(to.Nanosecond()-from.Nanosecond())/1e9,
 		Days:         int64(dayOf(to) - dayOf(from)),
 		BusinessDays: w.between(dayOf(from), dayOf(to)),
+		Note:         note,
+	}
+	if note == "" {
+		out.Note = noteTo
 	}
 	out.breakDown(wallOf(from), wallOf(to))
 	return out, nil
@@ -195,5 +202,5 @@ func isoDuration(years, months, days, hours, minutes, seconds int64) string {
 	if date == "" {
 		return "PT0S"
 	}
-	return "P" + strings.TrimSpace(date)
+	return "P" + date
 }

@@ -40,8 +40,8 @@ func compile(filter string, args map[string]any) (code *gojq.Code, values []any,
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if !varName.MatchString(name) {
-			return nil, nil, pdk.InvalidInput("/args", fmt.Sprintf("%q cannot name a variable: "+
-				"letters, digits and _, not beginning with a digit", name))
+			return nil, nil, pdk.InvalidInput("/args", fmt.Sprintf("%.70q cannot name a variable: "+
+				"up to 64 letters, digits and _, not beginning with a digit", name))
 		}
 		v, err := fromWire(args[name])
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 
 	"go.starlark.net/lib/json"
@@ -20,13 +19,11 @@ import (
 
 const (
 	maxGlobals = 100     // variables that a call may define
+	maxName    = 64      // bytes of a variable's name
 	maxPowBits = 1 << 20 // bits of an integer that pow may give
 	maxModBits = 1 << 13 // bits of pow's arguments when there is a modulus
 	maxDigits  = 300     // decimal places that round may keep
 )
-
-// globalName is what Starlark allows as a name.
-var globalName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
 // builtins are the names of every script, beyond Starlark's own. The time module has no clock, and
 // nothing else depends on when or where the script runs.
@@ -56,9 +53,9 @@ func predeclare(globals map[string]any) (starlark.StringDict, error) {
 	}
 	names := maps.Clone(builtins)
 	for name, v := range globals {
-		if !globalName.MatchString(name) {
-			return nil, pdk.InvalidInput("/globals", fmt.Sprintf("%q cannot name a variable: "+
-				"letters, digits and _, not beginning with a digit", name))
+		if !isName(name) {
+			return nil, pdk.InvalidInput("/globals", fmt.Sprintf("%.70q cannot name a variable: "+
+				"up to %d letters, digits and _, not beginning with a digit", name, maxName))
 		}
 		value, err := fromWire(v)
 		if err != nil {
@@ -67,6 +64,17 @@ func predeclare(globals map[string]any) (starlark.StringDict, error) {
 		names[name] = value
 	}
 	return names, nil
+}
+
+// isName reports whether a script can refer to a variable of that name.
+func isName(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName
 }
 
 // sum adds numbers: integers exactly, floats with a compensation for what each addition loses.

@@ -65,6 +65,6 @@ func run(c *pdk.Call, in Input) (Output, error) {
 }
 
 // failure is permanent: a script does the same every time.
-func failure(code, message string) error {
+func failure(code, message string) *pdk.Failure {
 	return &pdk.Failure{Code: code, Message: message, Permanent: code != "cancelled"}
 }

@@ -8,6 +8,8 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/wasmagent/wasmagent/pdk"
 )
 
 // Limits of one script.
@@ -31,15 +33,15 @@ const lastValue = "(last value)"
 type script struct {
 	thread    *starlark.Thread
 	cancelled func() bool
-	stopCode  string // why the script was stopped, if it was
+	maxSteps  uint64
+	stopped   *pdk.Failure // why the script was ended, if it was
 	printed   strings.Builder
 	cut       bool
 }
 
 func newScript(cancelled func() bool) *script {
-	s := &script{cancelled: cancelled}
+	s := &script{cancelled: cancelled, maxSteps: maxSteps}
 	s.thread = &starlark.Thread{Name: "script", Print: s.print, OnMaxSteps: s.check}
-	s.thread.SetMaxExecutionSteps(checkEvery)
 	return s
 }
 
@@ -47,19 +49,20 @@ func newScript(cancelled func() bool) *script {
 func (s *script) check(t *starlark.Thread) {
 	steps := t.ExecutionSteps()
 	switch {
-	case steps >= maxSteps:
-		s.stop("too_many_steps", fmt.Sprintf("more than %d steps; it may loop for ever", maxSteps))
+	case steps > s.maxSteps:
+		s.stop("too_many_steps", fmt.Sprintf("more than %d steps; the script may loop for ever",
+			s.maxSteps))
 	case t.CallStackDepth() > maxCalls:
 		s.stop("too_deep", fmt.Sprintf("more than %d calls inside each other", maxCalls))
 	case s.cancelled():
 		s.stop("cancelled", "the caller has given up")
 	default:
-		t.SetMaxExecutionSteps(min(steps+checkEvery, maxSteps))
+		t.SetMaxExecutionSteps(min(steps+checkEvery, s.maxSteps+1))
 	}
 }
 
 func (s *script) stop(code, why string) {
-	s.stopCode = code
+	s.stopped = failure(code, why)
 	s.thread.Cancel(why)
 }
 
@@ -90,6 +93,7 @@ func (s *script) run(code string, names starlark.StringDict) (starlark.Value, er
 	if err != nil {
 		return nil, s.explain(err)
 	}
+	s.thread.SetMaxExecutionSteps(checkEvery)
 	globals, err := program.Init(s.thread, names)
 	if err != nil {
 		return nil, s.explain(err)
@@ -116,11 +120,10 @@ func (s *script) explain(err error) error {
 	if !errors.As(err, &eval) {
 		return failure("script_error", err.Error())
 	}
-	code := "script_error"
-	if s.stopCode != "" {
-		code = s.stopCode
+	if s.stopped != nil {
+		return failure(s.stopped.Code, where(eval.CallStack)+s.stopped.Message)
 	}
-	return failure(code, where(eval.CallStack)+eval.Msg)
+	return failure("script_error", where(eval.CallStack)+eval.Msg)
 }
 
 func at(p syntax.Position) string {

@@ -34,9 +34,9 @@ func (t *table) group(by []string, aggregates []Aggregate) (*table, error) {
 			cells = append(cells, group[0].cells[key])
 		}
 		for i, a := range aggregates {
-			v, err := a.compute(i, group, columns[i])
+			v, err := a.compute(group, columns[i])
 			if err != nil {
-				return nil, err
+				return nil, pdk.InvalidInput(fmt.Sprintf("/aggregate/%d", i), err.Error()+t.why(a.Column))
 			}
 			cells = append(cells, v)
 		}
@@ -98,8 +98,8 @@ func (t *table) split(keys []int) [][]row {
 	return groups
 }
 
-// compute gives aggregate i of a group's rows.
-func (a *Aggregate) compute(i int, rows []row, column int) (any, error) {
+// compute gives the aggregate of a group's rows.
+func (a *Aggregate) compute(rows []row, column int) (any, error) {
 	if column < 0 {
 		return int64(len(rows)), nil
 	}
@@ -133,23 +133,22 @@ func (a *Aggregate) compute(i int, rows []row, column int) (any, error) {
 	}
 	for _, r := range rows {
 		if have := kindOf(r.cells[column]); have != want || have == kindNested {
-			return nil, pdk.InvalidInput(fmt.Sprintf("/aggregate/%d", i), fmt.Sprintf(
-				"row %d, column %q: %q is %s, but %s needs %s here", r.number,
-				shorten(a.Column), shorten(text(r.cells[column])), have, a.Op, want))
+			return nil, fmt.Errorf("row %d, column %q: %q is %s, but %s needs %s here", r.number,
+				shorten(a.Column), shorten(text(r.cells[column])), have, a.Op, want)
 		}
 	}
 	values := make([]any, len(rows))
 	for i, r := range rows {
 		values[i] = r.cells[column]
 	}
-	return finite(i, a, reduce(a.Op, values))
+	return a.finite(reduce(a.Op, values))
 }
 
 // finite refuses a result that has left the range of numbers.
-func finite(i int, a *Aggregate, v any) (any, error) {
+func (a *Aggregate) finite(v any) (any, error) {
 	if f, ok := v.(float64); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
-		return nil, pdk.InvalidInput(fmt.Sprintf("/aggregate/%d", i),
-			fmt.Sprintf("%s of column %q is beyond the largest number", a.Op, shorten(a.Column)))
+		return nil, fmt.Errorf("%s of column %q is beyond the largest number", a.Op,
+			shorten(a.Column))
 	}
 	return v, nil
 }

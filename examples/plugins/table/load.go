@@ -42,7 +42,11 @@ func loadCSV(in *Input) (*table, error) {
 	reader := csv.NewReader(strings.NewReader(strings.TrimPrefix(in.CSV, "\ufeff")))
 	reader.Comma = delimiter
 	reader.FieldsPerRecord = -1 // counted here, for an error that says what is missing
-	t := new(table)
+	if len(in.NullTexts) > maxClauses {
+		return nil, pdk.InvalidInput("/null_texts",
+			fmt.Sprintf("%d entries, at most %d", len(in.NullTexts), maxClauses))
+	}
+	t := &table{odd: make(map[string]string)}
 	for {
 		record, err := reader.Read()
 		if err == io.EOF {
@@ -61,11 +65,11 @@ func loadCSV(in *Input) (*table, error) {
 		}
 		if len(record) != len(t.columns) {
 			line, _ := reader.FieldPos(0)
-			return nil, pdk.InvalidInput("/csv", fmt.Sprintf("row %d (line %d) has %d cells, "+
-				"but there are %d columns; is the delimiter right, is a cell to be quoted?",
+			return nil, pdk.InvalidInput("/csv", fmt.Sprintf("row %d (line %d): %d cells for "+
+				"%d columns; is the delimiter right, does a cell need quotes?",
 				len(t.rows)+1, line, len(record), len(t.columns)))
 		}
-		if err := t.add("/csv", texts(record)); err != nil {
+		if err := t.add("/csv", texts(record, in.NullTexts)); err != nil {
 			return nil, err
 		}
 	}
@@ -115,11 +119,11 @@ func (t *table) add(pointer string, cells []any) error {
 	return nil
 }
 
-// texts gives the cells of a record; an empty one is null.
-func texts(record []string) []any {
+// texts gives the cells of a record; an empty one is null, and so is one of nulls.
+func texts(record, nulls []string) []any {
 	cells := make([]any, len(record))
 	for i, s := range record {
-		if s != "" {
+		if s != "" && !slices.Contains(nulls, strings.TrimSpace(s)) {
 			cells[i] = s
 		}
 	}
@@ -133,13 +137,24 @@ func (t *table) infer(column int) {
 		if r.cells[column] == nil {
 			continue
 		}
-		if numbers[i] = number(strings.TrimSpace(r.cells[column].(string))); numbers[i] == nil {
+		cell := r.cells[column].(string)
+		if numbers[i] = number(strings.TrimSpace(cell)); numbers[i] == nil {
+			t.odd[t.columns[column]] = fmt.Sprintf("row %d has %q", r.number, shorten(cell))
 			return
 		}
 	}
 	for i, r := range t.rows {
 		r.cells[column] = numbers[i]
 	}
+}
+
+// why tells what makes a column of CSV text, for an error about a cell that should be a number.
+func (t *table) why(column string) string {
+	if t.odd[column] == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the column is text because %s, which belongs into null_texts if it stands "+
+		"for no value", t.odd[column])
 }
 
 // number reads a number as JSON writes it, else gives nil: 007, +5 and integers beyond 64 bits

@@ -24,6 +24,7 @@ type Input struct {
 	Rows      []map[string]any `json:"rows,omitempty" doc:"the table as objects, one a row; either this or csv"`
 	Delimiter string           `json:"delimiter,omitempty" enum:"comma,semicolon,tab,pipe" default:"comma" doc:"what separates cells in csv"`
 	NoHeader  bool             `json:"no_header,omitempty" doc:"the first line of csv is data; columns are named c1, c2, …"`
+	NullTexts []string         `json:"null_texts,omitempty" doc:"cells of csv that stand for no value, e.g. n/a or -"`
 	Where     []Condition      `json:"where,omitempty" doc:"keep the rows for which all conditions hold"`
 	GroupBy   []string         `json:"group_by,omitempty" doc:"one row for each combination of values in these columns"`
 	Aggregate []Aggregate      `json:"aggregate,omitempty" doc:"columns to compute for each group, or for the whole table without group_by"`

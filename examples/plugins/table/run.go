@@ -16,12 +16,14 @@ const (
 	maxCells    = 1_000_000 // rows × columns
 	maxClauses  = 50        // conditions, aggregates, sort keys or columns in one argument
 	maxLimit    = 10_000    // rows returned
+	maxReturned = 300_000   // rows × columns returned
 )
 
 // table is named columns over rows.
 type table struct {
 	columns []string
 	rows    []row
+	odd     map[string]string // by column of CSV: the cell that keeps it from being numbers
 }
 
 // row is one line of a table, with its number in the input, from 1.
@@ -40,10 +42,10 @@ func run(_ *pdk.Call, in Input) (Output, error) {
 	if len(t.rows) > in.Limit {
 		t.rows, out.Truncated = t.rows[:in.Limit], true
 	}
-	if len(t.rows)*len(t.columns) > maxCells/2 {
+	if len(t.rows)*len(t.columns) > maxReturned {
 		return Output{}, pdk.InvalidInput("/limit", fmt.Sprintf(
-			"%d rows of %d columns are too much to return; lower limit or select fewer columns",
-			len(t.rows), len(t.columns)))
+			"%d rows of %d columns are more than %d cells; lower limit or select fewer columns",
+			len(t.rows), len(t.columns), maxReturned))
 	}
 	switch in.Format {
 	case "csv":

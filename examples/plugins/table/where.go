@@ -31,8 +31,11 @@ func (t *table) filter(pointer string, conditions []Condition) error {
 		for _, r := range t.rows {
 			ok, err := holds(r.cells[column])
 			if err != nil {
-				return pdk.InvalidInput(at+"/value",
-					fmt.Sprintf("row %d, column %q: %v", r.number, shorten(c.Column), err))
+				text := fmt.Sprintf("row %d, column %q: %v", r.number, shorten(c.Column), err)
+				if kindOf(c.Value) == kindNumber {
+					text += t.why(c.Column)
+				}
+				return pdk.InvalidInput(at+"/value", text)
 			}
 			if ok {
 				kept = append(kept, r)
