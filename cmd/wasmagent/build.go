@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/build"
-	"github.com/wasmagent/wasmagent/host"
 )
 
 func (a *app) buildCommand() *cobra.Command {
@@ -61,11 +60,10 @@ func (a *app) build(ctx context.Context, source, out string) error {
 		}
 		source = out
 	}
-	engine, err := host.New(ctx, &host.Config{Logger: a.log})
+	engine, err := a.sandbox(ctx)
 	if err != nil {
 		return err
 	}
-	defer engine.Close(context.WithoutCancel(ctx))
 	fmt.Fprintf(a.err, "describing %s\n", source)
 	if err := stampFile(ctx, engine, source, out); err != nil {
 		return err

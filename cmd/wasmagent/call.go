@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
@@ -179,20 +180,46 @@ func (a *app) progress(p abi.Progress) {
 	}
 }
 
-// callLogged carries out a call and logs one line about it.
+// called keeps what a guest's call took for the log line about it.
+func (a *app) called(_, tool string, took host.CallStats) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.took == nil {
+		a.took = map[string]host.CallStats{}
+	}
+	a.took[tool] = took
+}
+
+// takeStats gives what the last call of tool took, if its guest was run.
+func (a *app) takeStats(tool string) (took host.CallStats, ran bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	took, ran = a.took[tool]
+	delete(a.took, tool)
+	return took, ran
+}
+
+// callLogged carries out a call and logs one line about it. The time is the guest's own, if it was
+// run, without that for compiling it.
 func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plugin,
 	call plugins.Call) (plugins.Result, error) {
 	start := time.Now()
 	result, err := r.Call(ctx, call)
-	attrs := []any{"tool", call.Tool, "digest", p.Digest, "took", time.Since(start)}
-	if err == nil {
-		a.log.Info("call", attrs...)
-		return result, nil
+	spent := time.Since(start)
+	took, ran := a.takeStats(call.Tool)
+	if ran {
+		spent = took.Time
 	}
-	problem := a.problemOf(err)
-	attrs = append(attrs, "kind", problem.Kind)
-	if problem.Cause != "" {
-		attrs = append(attrs, "cause", problem.Cause)
+	attrs := []any{"tool", call.Tool, "plugin", p.Name, "digest", p.Digest,
+		"took_ms", float64(spent.Microseconds()) / 1000}
+	if ran {
+		attrs = append(attrs, "memory_bytes", took.Memory)
+	}
+	if err != nil {
+		attrs = append(attrs, "kind", a.problemOf(err).Kind)
+		if cause := plugins.CauseOf(err); cause != "" {
+			attrs = append(attrs, "cause", cause)
+		}
 	}
 	a.log.Info("call", attrs...)
 	return result, err

@@ -8,8 +8,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/wasmagent/wasmagent/host"
 )
 
 // checkJSON is the verdict on a plugin file.
@@ -55,11 +53,10 @@ func (a *app) check(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := host.New(ctx, &host.Config{Logger: a.log})
+	engine, err := a.sandbox(ctx)
 	if err != nil {
 		return err
 	}
-	defer engine.Close(context.WithoutCancel(ctx))
 	k := &checker{}
 	k.plugin(ctx, engine, wasm)
 	if ctx.Err() != nil {

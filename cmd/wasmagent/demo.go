@@ -201,11 +201,18 @@ func shellQuote(s string) string {
 // demoNext says what to try after the demo.
 func demoNext(dir string) string {
 	return fmt.Sprintf(`
-  export %s=%s   these plugins, without -p
-  go install ./cmd/wasmagent                     the command, in $(go env GOPATH)/bin
-  wasmagent inspect jq                           what a plugin is, offers and asks for
+  # the command itself, and these plugins without -p
+  go install ./cmd/wasmagent
+  export %s=%s
+
+  # what a plugin is, offers and asks for
+  wasmagent inspect jq
+
+  # a call whose input is put together from fields, and one for programs
   wasmagent call jq -f filter=.a -f input='{"a": 1}'
-  wasmagent build ./examples/plugins/jq          your own plugin: copy one and change it
-  wasmagent call date_now -o json                the same for programs
+  wasmagent call date_now -o json
+
+  # a plugin of your own: copy an example, change it, build it
+  wasmagent build ./examples/plugins/jq
 `, envPlugins, shellQuote(dir))
 }

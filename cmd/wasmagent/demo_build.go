@@ -152,11 +152,10 @@ func (a *app) compileExamples(ctx context.Context, stale []example, prints map[s
 	if err != nil {
 		return err
 	}
-	engine, err := host.New(ctx, &host.Config{Logger: a.log})
+	engine, err := a.sandbox(ctx)
 	if err != nil {
 		return err
 	}
-	defer engine.Close(context.WithoutCancel(ctx))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, e := range stale {

@@ -9,10 +9,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/wasmagent/wasmagent/host"
 )
 
 // errTimeout is the cause of a context that --timeout ended.
@@ -33,7 +36,11 @@ type app struct {
 	ctx     context.Context // the running command's, for telling how it ended
 	started bool            // flags and arguments were good: errors from here on are no usage errors
 	log     *slog.Logger
+	engine  *host.Engine // nil until something is opened
 	atEnd   []func()
+
+	mu   sync.Mutex                // guards took
+	took map[string]host.CallStats // what the last call of a tool took, until it is logged
 }
 
 var (

@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,7 +38,8 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": expectExit,
+			"exits":   expectExit,
+			"cmpjson": compareJSON,
 		},
 	})
 }
@@ -49,7 +54,12 @@ func setup(env *testscript.Env) error {
 		env.Setenv(name, value)
 	}
 	env.Setenv("REPOSITORY", repository())
-	return nil
+	shared, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	env.Setenv("SHARED_HOME", filepath.Join(shared, "wasmagent-test", "command"))
+	return writeGoMod(env.WorkDir)
 }
 
 // expectExit runs a command and holds its exit code against the first argument.
@@ -67,6 +77,66 @@ func expectExit(ts *testscript.TestScript, neg bool, args []string) {
 	if want := args[0]; fmt.Sprint(code) != want {
 		ts.Fatalf("exit code %d, want %s", code, want)
 	}
+}
+
+// compareJSON holds the JSON of the first file, or stdout, against that of the second, where "..."
+// stands for any value, and inside a string for any text.
+func compareJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cmpjson FILE FILE")
+	}
+	var values [2]any
+	for i, name := range args {
+		if err := json.Unmarshal([]byte(ts.ReadFile(name)), &values[i]); err != nil {
+			ts.Fatalf("%s: %v", name, err)
+		}
+	}
+	if place := differ(values[0], values[1]); place != "" {
+		ts.Fatalf("%s is not as in %s: $%s", args[0], args[1], place)
+	}
+}
+
+// differ gives the place of the first difference, or "".
+func differ(got, want any) string {
+	switch want := want.(type) {
+	case map[string]any:
+		got, ok := got.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if place := differ(got[name], want[name]); place != "" {
+				return "." + name + place
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			if _, wanted := want[name]; !wanted {
+				return "." + name + " (not wanted)"
+			}
+		}
+		if ok {
+			return ""
+		}
+	case []any:
+		got, ok := got.([]any)
+		for i := range min(len(got), len(want)) {
+			if place := differ(got[i], want[i]); place != "" {
+				return fmt.Sprintf("[%d]%s", i, place)
+			}
+		}
+		if ok && len(got) == len(want) {
+			return ""
+		}
+	case string:
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\.\.\.`, "(?s:.*)")
+		text, isText := got.(string)
+		any := want == "..." && got != nil
+		if any || isText && regexp.MustCompile("^"+pattern+"$").MatchString(text) {
+			return ""
+		}
+	default:
+		if reflect.DeepEqual(got, want) {
+			return ""
+		}
+	}
+	return fmt.Sprintf(" is %v, want %v", got, want)
 }
 
 // interruptMain runs a command until it writes a line with the first argument to stderr, then sends
@@ -92,6 +162,14 @@ func interruptMain() {
 	if err := cmd.Wait(); err != nil {
 		os.Exit(cmd.ProcessState.ExitCode())
 	}
+}
+
+// writeGoMod makes a script's directory a Go module that finds the kit in the source being tested.
+func writeGoMod(dir string) error {
+	text := fmt.Sprintf("module example.test/plugins\n\ngo 1.26.0\n\n"+
+		"require github.com/wasmagent/wasmagent v0.0.0\n\n"+
+		"replace github.com/wasmagent/wasmagent => %s\n", repository())
+	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644)
 }
 
 // repository is the root of the source that is being tested.

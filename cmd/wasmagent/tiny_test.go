@@ -49,7 +49,7 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 	"exit": body(hosttest.Exit(3)),
 	"mute": body(hosttest.Silent),
 	"grow": body(hosttest.Grow(4096)),
-	"slow": body(hosttest.Then(hosttest.Log(abi.LevelInfo, "started"), hosttest.UntilCancelled)),
+	"slow": body(hosttest.Then(hosttest.Log(abi.LevelInfo, "started"), hosttest.Loop)),
 	"fail": body(hosttest.Fail(abi.Failure{
 		Code: "no_city", Message: "there is no city \x1b[31mAtlantis\u202e", Permanent: true,
 		Details: abi.AppendString(nil, "sunk"),
@@ -77,6 +77,15 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			{Name: strings.Repeat("a", abi.WarnToolNameBytes)},
 			{Name: strings.Repeat("b", abi.WarnToolNameBytes+1), Description: "Long.",
 				InputSchema: `{"type": "object", "properties": {"x": {}, "w": {}}}`},
+		}}
+	},
+	"closed": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Change: func(m *asm.Module) {
+			closed := asm.New()
+			closed.ImportFunc("wasmagent_v9", "telepathy", "i32 -> i32")
+			closed.ExportMemory(abi.ExportMemory, closed.Memory(1))
+			closed.Export(abi.ExportDescribe, closed.Func("", "", asm.Nop))
+			*m = *closed
 		}}
 	},
 	"unsound": func(name string) hosttest.Plugin {
