@@ -162,6 +162,9 @@ func TestProblemsAreCounted(t *testing.T) {
 // TestExplosiveSchemas has schemas whose plain evaluation takes time exponential in the value's depth
 // or in the schema's size. They come to an end.
 func TestExplosiveSchemas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, by its nature")
+	}
 	nested := strings.Repeat(`{"a":`, 60) + `"leaf"` + strings.Repeat("}", 60)
 	var chain strings.Builder
 	for i := range 60 {
