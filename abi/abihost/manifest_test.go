@@ -246,6 +246,9 @@ func TestParseProgress(t *testing.T) {
 func FuzzParseManifest(f *testing.F) {
 	m := fullManifest()
 	f.Add(abi.AppendManifest(nil, &m))
+	m.Tools[0].InputSchema = `{"title":"a\u202e","properties":{"b":{"description":" c\u200b"}}}`
+	m.Tools[0].OutputSchema = `{"default":{"title":"\u202e"}}`
+	f.Add(abi.AppendManifest(nil, &m))
 	f.Add([]byte("\x84\xa4name\xa1a\xa7version\xa11\xa3abi\x01\xa5tools\x90"))
 	f.Add([]byte("\xdd\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
