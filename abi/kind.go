@@ -110,8 +110,9 @@ func (r *Reader) header() (header, bool) {
 	return header{size, bigEndian(r.b[r.pos+1 : r.pos+1+int(l.count)]), int(l.per)}, true
 }
 
-// layouts has, for each first byte from 0xc0 to 0xdf, the bytes of its count, whether an extension's
-// type follows, the length of a body that has no count, and the values for each of its count.
+// layouts has, for each first byte from 0xc0 to 0xdf, the bytes of its count, whether an
+// extension's type follows, the length of a body that has no count, and the values for each of its
+// count.
 var layouts = [32]struct{ count, typ, body, per uint8 }{
 	0x04: {count: 1}, 0x05: {count: 2}, 0x06: {count: 4}, // bin
 	0x07: {count: 1, typ: 1}, 0x08: {count: 2, typ: 1}, 0x09: {count: 4, typ: 1}, // ext

@@ -1,7 +1,7 @@
 package abi
 
-// AppendManifest appends m's msgpack form; equal manifests give equal bytes. Needs that are not there
-// are left out, and so is an empty output schema.
+// AppendManifest appends m's msgpack form; equal manifests give equal bytes. Needs that are not
+// there are left out, and so is an empty output schema.
 func AppendManifest(dst []byte, m *Manifest) []byte {
 	f := openFields(dst)
 	f.str("name", m.Name)

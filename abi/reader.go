@@ -3,7 +3,6 @@ package abi
 import (
 	"math"
 	"strconv"
-	"time"
 )
 
 // MaxDepth is how many arrays and maps of arguments or of a result may lie inside one another.
@@ -19,10 +18,10 @@ func (e *DecodeError) Error() string {
 	return "byte " + strconv.Itoa(e.Offset) + ": " + e.Detail
 }
 
-// A Reader reads msgpack values one after the other from a buffer. It is safe on any bytes: it never
-// panics, allocates by what is there and never by what is declared, and refuses what nests deeper
-// than MaxDepth inside an outermost array or map. Its errors are *DecodeError, and leave the reader
-// before the value that it could not read, so that another read may be tried.
+// A Reader reads msgpack values one after the other from a buffer. It is safe on any bytes: it
+// never panics, allocates by what is there and never by what is declared, and refuses what nests
+// deeper than MaxDepth inside an outermost array or map. Its errors are *DecodeError, and leave the
+// reader before the value that it could not read, so that another read may be tried.
 //
 // The zero Reader is at the end of nothing; NewReader makes one.
 type Reader struct {
@@ -224,21 +223,21 @@ func (r *Reader) Map() (int, error) {
 	return r.open()
 }
 
-// Time reads a timestamp; the answer is in UTC.
-func (r *Reader) Time() (time.Time, error) {
+// Timestamp reads a timestamp: seconds and nanoseconds since the start of 1970.
+func (r *Reader) Timestamp() (sec, nsec int64, err error) {
 	if r.Kind() != KindTime {
-		return time.Time{}, r.want("a timestamp")
+		return 0, 0, r.want("a timestamp")
 	}
 	b, end, err := r.body()
 	if err != nil {
-		return time.Time{}, err
+		return 0, 0, err
 	}
 	sec, nsec, ok := timestamp(b)
 	if !ok {
-		return time.Time{}, r.fail("the timestamp has a wrong length or too many nanoseconds")
+		return 0, 0, r.fail("the timestamp has a wrong length or too many nanoseconds")
 	}
 	r.take(end)
-	return time.Unix(sec, nsec).UTC(), nil
+	return sec, nsec, nil
 }
 
 func timestamp(b []byte) (sec, nsec int64, ok bool) {

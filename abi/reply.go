@@ -71,8 +71,8 @@ func appendFailure(dst []byte, e *Failure) []byte {
 }
 
 // ParseReply reads a reply. Unknown keys are ignored, and an optional field may be nil. It is a
-// *DecodeError unless exactly one outcome is there, with all that it must hold and nothing of a wrong
-// type. Value, Data and Details alias b. Strings are not checked to be UTF-8.
+// *DecodeError unless exactly one outcome is there, with all that it must hold and nothing of a
+// wrong type. Value, Data and Details alias b. Strings are not checked to be UTF-8.
 func ParseReply(b []byte) (Reply, error) {
 	var p Reply
 	r := NewReader(b)

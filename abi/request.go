@@ -19,8 +19,8 @@ func AppendRequest(dst []byte, r *Request) []byte {
 	return f.dst
 }
 
-// ParseRequest reads a request. Unknown keys are ignored; a request of another version, or without a
-// tool or an input, is a *DecodeError. Input aliases b.
+// ParseRequest reads a request. Unknown keys are ignored; a request of another version, or without
+// a tool or an input, is a *DecodeError. Input aliases b.
 func ParseRequest(b []byte) (Request, error) {
 	var q Request
 	var version int64

@@ -10,8 +10,9 @@ import (
 // characters, terminal escape sequences, and characters that cannot be seen or that reorder their
 // neighbours (bidirectional marks, zero-width characters, tags, variation selectors, private use)
 // are removed; a run of white space, line breaks too, becomes one space, and none is left at the
-// ends; bytes that are not UTF-8 become U+FFFD. What is longer than max characters is cut to max, the
-// last of which is then an ellipsis; a max below 1 leaves nothing. Cleaning clean text changes nothing.
+// ends; bytes that are not UTF-8 become U+FFFD. What is longer than max characters is cut to max,
+// the last of which is then an ellipsis; a max below 1 leaves nothing. Cleaning clean text changes
+// nothing.
 func CleanText(s string, max int) string {
 	switch {
 	case max < 1:
@@ -53,8 +54,8 @@ func CleanText(s string, max int) string {
 	return b.String()
 }
 
-// isPlain reports whether s is printable ASCII without a run of spaces or one at its ends, as nearly
-// all text is.
+// isPlain reports whether s is printable ASCII without a run of spaces or one at its ends, as
+// nearly all text is.
 func isPlain(s string) bool {
 	before := byte(' ')
 	for i := range len(s) {

@@ -1,34 +1,36 @@
-// Package plugins keeps tools by name and carries out a call of one, Wasm or not.
 package plugins
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"iter"
 	"log/slog"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
 
-// Tool is something that can be called. Invoke returns a *ToolError, a context error, or an error
-// marked by HostFault; any other error is taken for the tool's own: Handler.
+// Tool is something that can be called, at any time and by any number of callers at once. Invoke
+// returns a *ToolError, an error marked by HostFault, or the context's own error when the caller has
+// ended the call; any other error is taken for the tool's own report: ErrHandler.
 type Tool interface {
 	Spec() abi.ToolSpec
 	Invoke(ctx context.Context, call Call) (Output, error)
 }
 
+// Scoper is a Tool that says whose keys it claims: two tools of one name with different scopes never
+// see one another's. Without it a tool's scope is Options.Scope.
+type Scoper interface{ Scope() string }
+
 // Call is one call of a tool. A caller sets ID, Tool and Input; the registry sets Key and Attempt.
 type Call struct {
 	ID, Tool string
-	Input    json.RawMessage
+	Input    json.RawMessage                    // absent means {}; not changed, not kept
 	Key      string                             // the idempotency key; "" when unkeyed
 	Attempt  int                                // from 1
 	Progress func(abi.Progress)                 // nil: not wanted
 	Log      func(level abi.Level, text string) // nil: the host's logger
 }
 
-// Output is what a tool gives back: a JSON value, or content blocks.
+// Output is what a tool gives back: either a JSON value or content blocks.
 type Output struct {
 	Value   json.RawMessage
 	Content []abi.Block
@@ -40,27 +42,25 @@ type Result struct {
 	Key      string
 	Attempts int
 	Copied   bool     // settled by an earlier call with the same key: nothing ran
+	From     string   // the ID of the call it is copied from
 	Notes    []string // what the registry did to the arguments or noticed about the result
 }
 
 // Options of a Registry. Nil and zero fields are the documented defaults.
 type Options struct {
-	Ledger Ledger
-	Keys   map[string]string // idempotency path by tool name
-	Logger *slog.Logger
+	Ledger Ledger            // claims the keys; nil refuses every call that needs one
+	Keys   map[string]string // idempotency path by tool name; the operator's alone to declare
+	Scope  string            // whose keys these are, for tools that are no Scoper
+	Logger *slog.Logger      // one line a call: debug, or warn and error by fault; nil discards
 }
 
-// Ledger is where keyed calls are claimed and settled.
-type Ledger interface{}
-
-type Registry struct{}
-
-func NewRegistry(opts *Options) *Registry                               { return nil }
-func (r *Registry) Add(tools ...Tool) error                             { return errors.ErrUnsupported }
-func (r *Registry) Specs() iter.Seq[abi.ToolSpec]                       { return nil }
-func (r *Registry) Call(ctx context.Context, call Call) (Result, error) { return Result{}, nil }
-
-// Func makes a tool of a Go function; its schemas come from the types.
-func Func[In, Out any](spec abi.ToolSpec, fn func(context.Context, In) (Out, error)) (Tool, error) {
-	return nil, errors.ErrUnsupported
+func (o *Options) orDefault() Options {
+	opts := Options{}
+	if o != nil {
+		opts = *o
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return opts
 }

@@ -1,45 +1,24 @@
-// Package transcode turns JSON into msgpack and back in one pass, and guards both directions.
+// Package transcode carries values between JSON and msgpack in one pass, and guards both ways.
+//
+// Towards a guest, [AppendMsgpack] turns arguments into msgpack and refuses what JSON can say and
+// no guest can be handed without loss: duplicate keys, lone surrogates, integers of more than 64
+// bits. Back from a guest, whose bytes are hostile, [AppendJSON] turns a result into JSON, and
+// [Scan] checks whatever another decoder is to see.
+//
+// All three are safe on any bytes. They are iterative and nest no deeper than MaxDepth, take no
+// declared length on trust, find duplicate keys in linear time with a seeded hash, and allocate
+// nothing but what dst has to grow, so that their cost is bounded by the bytes that are there.
+//
+// # What becomes what
+//
+// Integers keep every digit, up to int64 and uint64. Every other JSON number is a 64-bit float, and
+// -0 is one too. Of msgpack, a float prints as encoding/json prints a float64, or a float32 where
+// it has 32 bits; bin becomes a base64 string and a timestamp an RFC 3339 string in UTC.
 package transcode
 
-import "errors"
-
-// Limits of what is scanned and carried.
+// Limits of what is scanned and carried, which no policy can raise.
 const (
 	MaxDepth      = 64        // arrays and maps inside one another
-	MaxNodes      = 1_000_000 // values of arguments and results
+	MaxNodes      = 1_000_000 // values of arguments and results, string keys not counted
 	MaxSmallNodes = 10_000    // values of manifests, failures and host-call payloads
 )
-
-// Scan checks that b is exactly one well-formed msgpack value of at most maxNodes values. It returns a
-// *SyntaxError.
-func Scan(b []byte, maxNodes int) error { return errors.ErrUnsupported }
-
-// AppendJSON appends the JSON form of b, one msgpack value, which it scans as it goes. It returns a
-// *SyntaxError for bytes that are not msgpack and a *NoJSONError for msgpack that has no JSON form.
-func AppendJSON(dst, b []byte) ([]byte, error) { return dst, errors.ErrUnsupported }
-
-// AppendMsgpack appends the msgpack form of the JSON text b. It returns a *CarriageError for what is not
-// JSON or cannot be carried without loss.
-func AppendMsgpack(dst, b []byte) ([]byte, error) { return dst, errors.ErrUnsupported }
-
-// SyntaxError is bytes that are not one well-formed msgpack value.
-type SyntaxError struct {
-	Offset int
-	Detail string
-}
-
-func (e *SyntaxError) Error() string { return "" }
-
-// NoJSONError is a msgpack value that has no JSON form, at Path such as $.rows[3].price.
-type NoJSONError struct{ Path, Detail string }
-
-func (e *NoJSONError) Error() string { return "" }
-
-// CarriageError is arguments that cannot be carried to a guest.
-type CarriageError struct {
-	Offset int    // byte of the JSON text
-	Path   string // such as $.rows[3].price
-	Detail string
-}
-
-func (e *CarriageError) Error() string { return "" }

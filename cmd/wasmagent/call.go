@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/ledger"
+)
+
+// callJSON is a call that gave a result: a value or content blocks.
+type callJSON struct {
+	Tool    string          `json:"tool"`
+	Value   json.RawMessage `json:"value,omitempty"`
+	Content []blockJSON     `json:"content,omitempty"`
+	Key     string          `json:"key,omitempty"`
+	Copied  bool            `json:"copied,omitempty"`
+	Notes   []string        `json:"notes,omitempty"`
+}
+
+type blockJSON struct {
+	Type string `json:"type"`
+	Text string `json:"text,omitempty"`
+	Data []byte `json:"data,omitempty"` // base64
+	MIME string `json:"mime,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+func (a *app) callCommand() *cobra.Command {
+	var fields []string
+	var key string
+	cmd := &cobra.Command{
+		Use:   "call TOOL | FILE[:TOOL] [JSON | @FILE | -]",
+		Short: "Call a tool with JSON and print its result",
+		Long: `Call a tool of the plugin directories, or of one plugin file (which needs no :TOOL when it has
+only one). The input is a JSON object: as an argument, from a file, or from stdin. Fields given
+with -f are put into it; their type is the one that the tool's schema says.
+
+The exit code tells how the call ended: 0 with a result, 10 to 14 for the five kinds of tool
+errors. docs/cli.md lists them all.`,
+		Example: `  wasmagent call jq '{"filter": ".a", "input": {"a": 1}}'
+  wasmagent call jq -f filter=.a -f input='{"a": 1}'
+  wasmagent call html_to_markdown -f html=@page.html
+  wasmagent call ./weather.wasm:weather_now -f city=Oslo`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.completeTools,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.call(cmd.Context(), args, fields, key)
+		},
+	}
+	cmd.Flags().StringArrayVarP(&fields, "field", "f", nil,
+		"put a field into the input: `name=value`, or name=@FILE for a text in a file; "+
+			"a.b=value goes into an object")
+	cmd.Flags().StringVar(&key, "key", "",
+		"take the call's idempotency key from the field at this `path` of the input, and hand it "+
+			"to the tool")
+	return cmd
+}
+
+func (a *app) call(ctx context.Context, args, fields []string, key string) error {
+	tool, plugin, err := a.findTool(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	input, err := a.input(args[1:], fields, tool.Spec())
+	if err != nil {
+		return err
+	}
+	registry, err := registryOf(tool, key)
+	if err != nil {
+		return err
+	}
+	result, err := a.callLogged(ctx, registry, plugin, a.newCall(tool.Spec().Name, input))
+	if err != nil {
+		return err
+	}
+	return a.printResult(tool.Spec().Name, result)
+}
+
+// registryOf makes a registry of one tool, keyed when path says so.
+func registryOf(tool plugins.Tool, path string) (*plugins.Registry, error) {
+	opts := &plugins.Options{}
+	if path != "" {
+		opts.Keys = map[string]string{tool.Spec().Name: path}
+		opts.Ledger = ledger.NewMemory()
+	}
+	r := plugins.NewRegistry(opts)
+	return r, r.Add(tool)
+}
+
+// findTool finds what the first argument of call names.
+func (a *app) findTool(ctx context.Context, target string) (plugins.Tool, *loader.Plugin, error) {
+	path, name := splitTarget(target)
+	if path == "" {
+		c, err := a.openDirs(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.tool(name)
+	}
+	c, err := a.openFile(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.plugins[0].Err; err != nil {
+		return nil, nil, err
+	}
+	if name != "" {
+		return c.tool(name)
+	}
+	names := c.offered(0)
+	if len(names) != 1 {
+		return nil, nil, &usageError{
+			text: fmt.Sprintf("%s has %d tools", path, len(names)),
+			hint: fmt.Sprintf("name one: %s:TOOL with %s", path, strings.Join(names, ", ")),
+		}
+	}
+	return c.tool(names[0])
+}
+
+// splitTarget splits FILE:TOOL; a tool's name alone has no path.
+func splitTarget(target string) (path, name string) {
+	if !isPath(target) {
+		if path, name, ok := strings.Cut(target, ".wasm:"); ok {
+			return path + ".wasm", name
+		}
+		return "", target
+	}
+	if i := strings.LastIndexByte(target, ':'); i > 1 && !strings.ContainsAny(target[i:], `/\`) {
+		return target[:i], target[i+1:]
+	}
+	return target, ""
+}
+
+// newCall makes a call whose guest is heard: log lines go to the log, and with -o jsonl progress
+// goes to stdout as it comes.
+func (a *app) newCall(tool string, input json.RawMessage) plugins.Call {
+	return plugins.Call{
+		ID: "1", Tool: tool, Input: input,
+		Log: func(level abi.Level, text string) {
+			a.log.Log(a.ctx, slogLevel(level), text, "tool", tool)
+		},
+		Progress: a.progress,
+	}
+}
+
+func slogLevel(l abi.Level) slog.Level {
+	return [...]slog.Level{
+		abi.LevelDebug: slog.LevelDebug, abi.LevelInfo: slog.LevelInfo,
+		abi.LevelWarn: slog.LevelWarn, abi.LevelError: slog.LevelError,
+	}[min(l, abi.LevelError)]
+}
+
+// progressJSON is what a guest says of its progress, a line of -o jsonl.
+type progressJSON struct {
+	Done    float64 `json:"done"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+func (a *app) progress(p abi.Progress) {
+	if a.form != "jsonl" {
+		a.log.Info("progress", "done", p.Done, "total", p.Total, "message", p.Message)
+		return
+	}
+	line := map[string]progressJSON{"progress": {p.Done, p.Total, p.Message}}
+	if err := writeJSON(a.out, a.form, line); err != nil {
+		a.log.Warn("progress not written", "error", err)
+	}
+}
+
+// callLogged carries out a call and logs one line about it.
+func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plugin,
+	call plugins.Call) (plugins.Result, error) {
+	start := time.Now()
+	result, err := r.Call(ctx, call)
+	attrs := []any{"tool", call.Tool, "digest", p.Digest, "time", time.Since(start)}
+	if err == nil {
+		a.log.Info("call", attrs...)
+		return result, nil
+	}
+	problem := a.problemOf(err)
+	attrs = append(attrs, "kind", problem.Kind)
+	if problem.Cause != "" {
+		attrs = append(attrs, "cause", problem.Cause)
+	}
+	a.log.Info("call", attrs...)
+	return result, err
+}
+
+func (a *app) printResult(tool string, r plugins.Result) error {
+	if a.form == "text" {
+		return a.printResultText(r)
+	}
+	out := callJSON{Tool: tool, Value: r.Value, Key: r.Key, Copied: r.Copied, Notes: r.Notes}
+	for _, b := range r.Content {
+		out.Content = append(out.Content, blockJSON(b))
+	}
+	return writeJSON(a.out, a.form, out)
+}
+
+// printResultText writes a text as it is and any other value as indented JSON; of a block that is
+// no text it says what it is.
+func (a *app) printResultText(r plugins.Result) error {
+	for _, note := range r.Notes {
+		fmt.Fprintf(a.err, "note: %s\n", visible(note))
+	}
+	var errs []error
+	for _, b := range r.Content {
+		errs = append(errs, printLine(a.out, blockText(b)))
+	}
+	if r.Content == nil {
+		var text string
+		if json.Unmarshal(r.Value, &text) != nil {
+			text = indentJSON(r.Value)
+		}
+		errs = append(errs, printLine(a.out, text))
+	}
+	return errors.Join(errs...)
+}
+
+func blockText(b abi.Block) string {
+	if b.Type == "text" {
+		return b.Text
+	}
+	text := b.Type
+	if b.Name != "" {
+		text += " " + b.Name
+	}
+	if b.MIME != "" {
+		text += ", " + b.MIME
+	}
+	return fmt.Sprintf("[%s, %s]", text, bytesText(int64(len(b.Data))))
+}
+
+// printLine writes text that a guest wrote, ended by exactly one line break.
+func printLine(w io.Writer, text string) error {
+	text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	_, err := io.WriteString(w, visible(text)+"\n")
+	return err
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/adrg/xdg"
+
+	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// envPlugins names the variable that lists plugin directories, separated as in $PATH.
+const envPlugins = "WASMAGENT_PLUGINS"
+
+// catalog is every plugin of the directories that a command works on.
+type catalog struct {
+	plugins []loader.Plugin         // by directory, then by name
+	tools   map[string]plugins.Tool // on offer, by name
+	owners  map[string]int          // index of a tool's plugin in plugins
+}
+
+// pluginDirs chooses the directories: -p, else $WASMAGENT_PLUGINS, else ./plugins, else the data
+// directory. What was asked for must be there.
+func (a *app) pluginDirs() ([]string, error) {
+	asked := a.dirs
+	if len(asked) == 0 {
+		asked = filepath.SplitList(os.Getenv(envPlugins))
+	}
+	asked = slices.DeleteFunc(slices.Clone(asked), func(s string) bool { return s == "" })
+	if len(asked) > 0 {
+		return slices.Compact(asked), nil
+	}
+	data := filepath.Join(xdg.DataHome, "wasmagent", "plugins")
+	for _, dir := range []string{"plugins", data} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return []string{dir}, nil
+		}
+	}
+	return nil, fmt.Errorf("no plugin directory: name one with -p, set $%s, or make ./plugins or %s",
+		envPlugins, data)
+}
+
+// openDirs opens all plugin directories; they close with the command.
+func (a *app) openDirs(ctx context.Context) (*catalog, error) {
+	dirs, err := a.pluginDirs()
+	if err != nil {
+		return nil, err
+	}
+	c := newCatalog()
+	for _, dir := range dirs {
+		d, err := loader.OpenDir(ctx, dir, &loader.Options{Logger: a.log})
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("plugin directory %s: there is no such directory", dir)
+		} else if err != nil {
+			return nil, err
+		}
+		a.closeAtEnd(d)
+		c.add(d)
+	}
+	return c, nil
+}
+
+// openFile opens one file or plugin folder.
+func (a *app) openFile(ctx context.Context, path string) (*catalog, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, &notFoundError{text: fmt.Sprintf("no file %s", path)}
+	}
+	d, err := loader.OpenFile(ctx, path, &loader.Options{Logger: a.log})
+	if err != nil {
+		return nil, err
+	}
+	a.closeAtEnd(d)
+	c := newCatalog()
+	c.add(d)
+	return c, nil
+}
+
+func (a *app) closeAtEnd(d *loader.Dir) {
+	a.atEnd = append(a.atEnd, func() {
+		if err := d.Close(); err != nil {
+			a.log.Warn("plugins not closed", "error", err)
+		}
+	})
+}
+
+func newCatalog() *catalog {
+	return &catalog{tools: map[string]plugins.Tool{}, owners: map[string]int{}}
+}
+
+// add takes in the plugins of d. A tool name that an earlier directory offers is lost to both, as
+// it is between two plugins of one directory.
+func (c *catalog) add(d *loader.Dir) {
+	first := len(c.plugins)
+	c.plugins = append(c.plugins, d.Plugins()...)
+	owner := map[string]int{}
+	for i := first; i < len(c.plugins); i++ {
+		for _, t := range c.plugins[i].Manifest.Tools {
+			owner[t.Name] = i
+		}
+	}
+	for _, t := range d.Tools() {
+		name := t.Spec().Name
+		mine := owner[name]
+		theirs, taken := c.owners[name]
+		if !taken {
+			c.tools[name], c.owners[name] = t, mine
+			continue
+		}
+		delete(c.tools, name)
+		err := &loader.CollisionError{
+			What: "tool", Name: name, Paths: []string{c.plugins[theirs].Path, c.plugins[mine].Path},
+		}
+		for _, i := range []int{theirs, mine} {
+			c.plugins[i].Withheld = append(c.plugins[i].Withheld, err)
+		}
+	}
+}
+
+// offered gives the names of p's tools that can be called, in the order of its manifest.
+func (c *catalog) offered(i int) []string {
+	var names []string
+	for _, t := range c.plugins[i].Manifest.Tools {
+		if owner, ok := c.owners[t.Name]; ok && owner == i && c.tools[t.Name] != nil {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// tool finds a tool by name. The error says why a known name cannot be called, or which names are
+// near.
+func (c *catalog) tool(name string) (plugins.Tool, *loader.Plugin, error) {
+	if t, ok := c.tools[name]; ok {
+		return t, &c.plugins[c.owners[name]], nil
+	}
+	for _, p := range c.plugins {
+		for _, err := range p.Withheld {
+			var collision *loader.CollisionError
+			if errors.As(err, &collision) && collision.Name == name {
+				return nil, nil, err
+			}
+		}
+		for _, t := range p.Manifest.Tools {
+			if t.Name == name && p.Err != nil {
+				return nil, nil, p.Err
+			}
+		}
+	}
+	var names []string
+	for n := range c.tools {
+		names = append(names, n)
+	}
+	return nil, nil, &notFoundError{
+		text: fmt.Sprintf("no tool %q", name),
+		hint: nearHint(name, names, `"wasmagent list" shows the tools`),
+	}
+}
+
+// plugin finds a plugin by name.
+func (c *catalog) plugin(name string) (int, error) {
+	var found []int
+	var names, paths []string
+	for i, p := range c.plugins {
+		names = append(names, p.Name)
+		if p.Name == name {
+			found, paths = append(found, i), append(paths, p.Path)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return 0, &notFoundError{
+			text: fmt.Sprintf("no plugin %q", name),
+			hint: nearHint(name, names, `"wasmagent list" shows the plugins`),
+		}
+	}
+	return 0, &usageError{
+		text: fmt.Sprintf("plugin %q is in several directories", name),
+		hint: "name the file instead: " + strings.Join(paths, " or "),
+	}
+}
+
+// isPath tells a file from the name of a tool or plugin.
+func isPath(arg string) bool {
+	return strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, ".wasm")
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmagent/wasmagent/host"
+)
+
+// checkJSON is the verdict on a plugin file.
+type checkJSON struct {
+	Path     string    `json:"path"`
+	Good     bool      `json:"good"` // no finding is an error
+	Tools    []string  `json:"tools"`
+	Findings []finding `json:"findings"`
+}
+
+// finding is one thing that check found. An error keeps the plugin, or a tool of it, from being
+// used; a warning does not.
+type finding struct {
+	Level string `json:"level"` // error or warning
+	Where string `json:"where"` // file, module, manifest, a stage of loading, or tool NAME
+	Text  string `json:"text"`
+}
+
+// errNotGood ends a check that found errors.
+var errNotGood = errors.New("not a good plugin")
+
+func (a *app) checkCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check FILE",
+		Short: "Tell whether a file is a good plugin, and if not, where",
+		Long: `Check a plugin file against the plugin contract: its imports, exports and memory, that it loads
+and describes itself, its manifest, and the names, descriptions and schemas of its tools. Errors
+keep it, or a tool of it, from being used, and end the command with exit code 1; warnings do not.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.check(cmd.Context(), args[0])
+		},
+	}
+}
+
+func (a *app) check(ctx context.Context, path string) error {
+	if info, err := os.Stat(path); err != nil {
+		return &notFoundError{text: fmt.Sprintf("no file %s", path)}
+	} else if !info.Mode().IsRegular() {
+		return &usageError{text: fmt.Sprintf("%s is not a file", path)}
+	}
+	wasm, err := readPlugin(path)
+	if err != nil {
+		return err
+	}
+	engine, err := host.New(ctx, &host.Config{Logger: a.log})
+	if err != nil {
+		return err
+	}
+	defer engine.Close(context.WithoutCancel(ctx))
+	k := &checker{}
+	k.plugin(ctx, engine, wasm)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return a.printCheck(k.verdict(path))
+}
+
+func (a *app) printCheck(v checkJSON) error {
+	if a.form != "text" {
+		if err := writeJSON(a.out, a.form, v); err != nil {
+			return err
+		}
+	} else {
+		v.print(a.out, a.paint(a.out))
+	}
+	if !v.Good {
+		return &reported{errNotGood}
+	}
+	return nil
+}
+
+func (v *checkJSON) print(w io.Writer, c palette) {
+	levels := map[string]func(string) string{"error": c.red, "warning": c.yellow}
+	count := map[string]int{}
+	for _, f := range v.Findings {
+		count[f.Level]++
+		fmt.Fprintf(w, "%s %s: %s\n", levels[f.Level](f.Level+":"), visible(f.Where), visible(f.Text))
+	}
+	verdict := c.green("good")
+	if !v.Good {
+		verdict = c.red("not good")
+	}
+	fmt.Fprintf(w, "%s: %s, %d tools, %d errors, %d warnings\n",
+		visible(v.Path), verdict, len(v.Tools), count["error"], count["warning"])
+}

@@ -1,0 +1,18 @@
+// Command wasmagent points at a directory of WebAssembly plugins, shows the tools in it and calls
+// them with JSON, each in a sandbox that is given nothing unless its operator says so.
+//
+//	wasmagent demo                          build the example plugins and see all of it at work
+//	wasmagent build ./weather               compile a Go plugin and stamp its manifest in
+//	wasmagent check weather.wasm            is it a good plugin, and if not, where
+//	wasmagent list                          the tools of the plugin directory
+//	wasmagent inspect weather               what a plugin is, offers and asks for
+//	wasmagent call weather_now -f city=Oslo one call
+//
+// Results are written to stdout and everything else to stderr. With -o json an outcome, good or
+// bad, is one JSON document on stdout. docs/cli.md lists the flags, the exit codes and the shapes
+// of the JSON.
+//
+// The files: main.go and root.go hold the frame, exits.go the exit codes, problem.go turns every
+// error into what is printed, print.go writes the three forms of output, catalog.go opens plugin
+// directories, and each command has a file of its own.
+package main

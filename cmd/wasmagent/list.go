@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/loader"
+)
+
+// pluginJSON is a plugin as list and inspect give it.
+type pluginJSON struct {
+	Name    string     `json:"name"`
+	Version string     `json:"version,omitempty"`
+	Path    string     `json:"path"`
+	Digest  string     `json:"digest,omitempty"`
+	Size    int64      `json:"size"`
+	Tools   []toolJSON `json:"tools"`
+	// Withheld tells which tools are not offered, and why.
+	Withheld []string `json:"withheld,omitempty"`
+	Error    *problem `json:"error,omitempty"`
+}
+
+type toolJSON struct {
+	Name         string          `json:"name"`
+	Description  string          `json:"description,omitempty"`
+	Effect       string          `json:"effect"`
+	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+}
+
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tools of the plugin directories",
+		Long: `List every plugin of the plugin directories with its tools. A plugin that offers none is listed
+with the reason; it never hides the others. Listing runs nothing of a plugin that was stamped by
+"wasmagent build" or listed before.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.openDirs(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.printList(c)
+		},
+	}
+}
+
+func (a *app) printList(c *catalog) error {
+	if a.form == "text" {
+		return a.printListText(c)
+	}
+	list := make([]pluginJSON, 0, len(c.plugins))
+	for i := range c.plugins {
+		list = append(list, a.pluginJSON(c, i))
+	}
+	if a.form == "json" {
+		return writeJSON(a.out, a.form, map[string]any{"plugins": list})
+	}
+	for _, p := range list {
+		if err := writeJSON(a.out, a.form, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) pluginJSON(c *catalog, i int) pluginJSON {
+	p := c.plugins[i]
+	j := pluginJSON{
+		Name: p.Name, Version: p.Manifest.Version, Path: p.Path, Digest: p.Digest, Size: p.Size,
+		Tools: []toolJSON{},
+	}
+	for _, name := range c.offered(i) {
+		j.Tools = append(j.Tools, newToolJSON(c.tools[name].Spec()))
+	}
+	for _, err := range p.Withheld {
+		j.Withheld = append(j.Withheld, err.Error())
+	}
+	if p.Err != nil {
+		problem := a.problemOf(p.Err)
+		j.Error = &problem
+	}
+	return j
+}
+
+func newToolJSON(t abi.ToolSpec) toolJSON {
+	return toolJSON{
+		Name: t.Name, Description: t.Description, Effect: t.Effect.String(),
+		InputSchema: schemaJSON(t.InputSchema), OutputSchema: schemaJSON(t.OutputSchema),
+	}
+}
+
+// schemaJSON gives a schema's text as JSON. A text that is no JSON is given as a string.
+func schemaJSON(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	quoted, _ := json.Marshal(text) // a string always has a form
+	return quoted
+}
+
+// maxSummary is how many characters of a description list shows.
+const maxSummary = 72
+
+// printListText writes one table of all tools, then what is not offered and why.
+func (a *app) printListText(c *catalog) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	rows := 0
+	for i := range c.plugins {
+		for _, name := range c.offered(i) {
+			if rows == 0 {
+				fmt.Fprintln(w, "TOOL\tPLUGIN\tEFFECT\tDESCRIPTION")
+			}
+			rows++
+			t := c.tools[name].Spec()
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
+				t.Name, visible(c.plugins[i].Name), t.Effect, visible(summary(t.Description)))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if rows == 0 {
+		fmt.Fprintln(a.err, "no tools")
+	}
+	paint := a.paint(a.err)
+	for _, p := range c.plugins {
+		for _, err := range reasons(p) {
+			fmt.Fprintf(a.err, "%s %s\n", paint.yellow("not offered:"), visible(err.Error()))
+		}
+	}
+	return nil
+}
+
+// reasons tells why p or some of its tools are not offered.
+func reasons(p loader.Plugin) []error {
+	if p.Err != nil {
+		return []error{p.Err}
+	}
+	return p.Withheld
+}
+
+// summary cuts a description to its first sentence.
+func summary(text string) string {
+	if head, _, ok := strings.Cut(text, ". "); ok {
+		text = head + "."
+	}
+	return cut(text, maxSummary)
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestNearNames(t *testing.T) {
+	names := []string{"jq", "html_to_markdown", "date_add", "date_diff", "date_now", "diff_texts"}
+	for _, c := range []struct {
+		name string
+		want []string
+	}{
+		{"qj", []string{"jq"}},
+		{"date_ad", []string{"date_add"}},
+		{"html2markdown", []string{"html_to_markdown"}},
+		{"date", []string{"date_add", "date_now", "date_diff"}},
+		{"diff", []string{"date_diff", "diff_texts"}},
+		{"weather", nil},
+		{"", nil},
+	} {
+		if got := nearNames(c.name, names); !slices.Equal(got, c.want) {
+			t.Errorf("nearNames(%q) = %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"ab", "ba", 1},
+		{"kitten", "sitting", 3}, {"flaw", "lawn", 2},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/transcode"
+	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// usageError is a mistake in the flags or arguments that shows only once the command runs.
+type usageError struct{ text, hint string }
+
+func (e *usageError) Error() string { return e.text }
+
+// notFoundError is a tool, plugin or file that is not there.
+type notFoundError struct{ text, hint string }
+
+func (e *notFoundError) Error() string { return e.text }
+
+// reported is an error that its command has told all about already.
+type reported struct{ error }
+
+// problem is an error as it is printed, and its JSON form.
+type problem struct {
+	Kind      string          `json:"kind"`
+	Cause     string          `json:"cause,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Plugin    string          `json:"plugin,omitempty"`
+	Path      string          `json:"path,omitempty"`
+	Needs     []string        `json:"needs,omitempty"`
+	Code      string          `json:"code,omitempty"`
+	Pointer   string          `json:"pointer,omitempty"`
+	Problems  []pointerJSON   `json:"problems,omitempty"`
+	Permanent bool            `json:"permanent,omitempty"`
+	Details   json.RawMessage `json:"details,omitempty"`
+	Message   string          `json:"message"`
+	Hint      string          `json:"hint,omitempty"`
+	Exit      int             `json:"exit"`
+}
+
+// pointerJSON is one thing wrong with a value, and the JSON pointer of its place.
+type pointerJSON struct {
+	Pointer string `json:"pointer"`
+	Detail  string `json:"detail"`
+}
+
+// finish prints err, if there is one, and gives the exit code. In text form an error goes to
+// stderr; otherwise it is the outcome that the caller waits for, and goes to stdout as JSON.
+func (a *app) finish(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	p := a.problemOf(err)
+	if _, told := errors.AsType[*reported](err); told {
+		return p.Exit
+	}
+	if a.form == "text" || a.form == "" {
+		p.print(a.err, a.paint(a.err))
+	} else if werr := writeJSON(a.out, a.form, map[string]problem{"error": p}); werr != nil {
+		fmt.Fprintf(a.err, "error: %v\n", werr)
+		return exitHost
+	}
+	return p.Exit
+}
+
+// problemOf decides what became of a command that ended with err.
+func (a *app) problemOf(err error) problem {
+	p := problem{Exit: a.exitOf(err), Message: err.Error()}
+	p.Kind = kindOf(p.Exit)
+	p.Hint = hintOf(p.Exit, err)
+	p.addToolError(err)
+	p.addLoadError(err)
+	return p
+}
+
+// exitOf classifies err. A tool error comes first, since a plugin's own time limit matches a
+// context error too.
+func (a *app) exitOf(err error) int {
+	var tool *plugins.ToolError
+	if errors.As(err, &tool) {
+		return toolExits[tool.Kind]
+	}
+	var usage *usageError
+	if !a.started || errors.As(err, &usage) {
+		return exitUsage
+	}
+	if a.ctx.Err() != nil {
+		if errors.Is(context.Cause(a.ctx), errTimeout) {
+			return exitTimeout
+		}
+		return exitInterrupted
+	}
+	var missing *notFoundError
+	var denied *loader.NotAllowedError
+	switch {
+	case errors.As(err, &denied):
+		return exitNotAllowed
+	case errors.As(err, &missing), errors.Is(err, fs.ErrNotExist):
+		return exitNotFound
+	}
+	return exitHost
+}
+
+// addToolError tells what a failed call has to say besides its text.
+func (p *problem) addToolError(err error) {
+	var tool *plugins.ToolError
+	if !errors.As(err, &tool) {
+		return
+	}
+	p.Tool, p.Plugin, p.Cause = tool.Tool, tool.Plugin, plugins.CauseOf(err)
+	var schema *plugins.SchemaError
+	if errors.As(tool.Err, &schema) {
+		p.Pointer = schema.Pointer
+		for _, each := range schema.Problems {
+			p.Problems = append(p.Problems, pointerJSON{each.Pointer, each.Detail})
+		}
+	}
+	var failure *abi.Failure
+	if errors.As(tool.Err, &failure) {
+		p.Code, p.Permanent, p.Pointer = failure.Code, failure.Permanent, failure.Pointer
+		if details, err := transcode.AppendJSON(nil, failure.Details); err == nil {
+			p.Details = details
+		}
+	}
+}
+
+func (p *problem) addLoadError(err error) {
+	var load *loader.LoadError
+	if errors.As(err, &load) {
+		p.Plugin, p.Path = load.Plugin, load.Path
+	}
+	var denied *loader.NotAllowedError
+	if errors.As(err, &denied) {
+		p.Plugin, p.Path, p.Needs = denied.Plugin, denied.Path, denied.Needs
+	}
+}
+
+// hintOf says what to do about err, or "".
+func hintOf(code int, err error) string {
+	var usage *usageError
+	var missing *notFoundError
+	switch {
+	case errors.As(err, &usage) && usage.hint != "":
+		return usage.hint
+	case errors.As(err, &missing):
+		return missing.hint
+	}
+	switch code {
+	case exitUsage:
+		return `"wasmagent --help" shows the commands, "wasmagent COMMAND --help" one of them`
+	case exitNotAllowed:
+		return `"wasmagent inspect" shows what the plugin asks for; this version can grant none of it`
+	case exitInvalidInput:
+		return `the tool was not run; "wasmagent inspect" shows the schema of its input`
+	case exitMissingKey:
+		return "the tool was not run; give the input the field that its key is taken from"
+	case exitMalformed, exitSerialization:
+		return "the plugin is at fault, not the input: tell its author"
+	case exitTimeout:
+		return "give --timeout more time, or none"
+	}
+	return ""
+}
+
+// print writes p for people.
+func (p *problem) print(w io.Writer, c palette) {
+	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(p.Message))
+	if p.Tool != "" {
+		parts := []string{p.Kind}
+		if p.Cause != "" {
+			parts = append(parts, p.Cause)
+		}
+		fmt.Fprintf(w, "%s %s\n", c.dim(" kind:"), strings.Join(parts, ", "))
+	}
+	if p.Hint != "" {
+		fmt.Fprintf(w, "%s %s\n", c.dim(" hint:"), visible(p.Hint))
+	}
+}

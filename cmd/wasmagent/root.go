@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// errTimeout is the cause of a context that --timeout ended.
+var errTimeout = errors.New("--timeout passed")
+
+// app is one run of the command: its streams and what the global flags said.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+
+	dirs      []string // -p
+	form      string   // -o: text, json or jsonl
+	timeout   time.Duration
+	logLevel  string
+	logFormat string
+	noColor   bool
+
+	ctx     context.Context // the running command's, for telling how it ended
+	started bool            // flags and arguments were good: errors from here on are no usage errors
+	log     *slog.Logger
+	atEnd   []func()
+}
+
+var (
+	forms      = []string{"text", "json", "jsonl"}
+	logFormats = []string{"text", "json"}
+	logLevels  = []string{"debug", "info", "warn", "error"}
+)
+
+// command builds the tree of commands and flags.
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "wasmagent",
+		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
+		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and calls them
+with JSON. A plugin runs in a sandbox that is given nothing: no files, no network, no
+environment. When a call goes wrong, the error says exactly what went wrong and who must act.
+
+Start with "wasmagent demo" in a clone of the repository.`,
+		Args:              cobra.NoArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: a.prepare,
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	a.globalFlags(root)
+	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
+		a.checkCommand(), a.callCommand(), a.versionCommand())
+	return root
+}
+
+func (a *app) globalFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.StringArrayVarP(&a.dirs, "plugins", "p", nil,
+		"a plugin `directory`, repeatable (else $"+envPlugins+", ./plugins, the data directory)")
+	f.StringVarP(&a.form, "output", "o", "text", "`form` of results: text, json or jsonl")
+	f.DurationVar(&a.timeout, "timeout", 0, "end the command after this `duration`, such as 5s")
+	f.StringVar(&a.logLevel, "log-level", "warn", "`level` of the log: debug, info, warn or error")
+	f.StringVar(&a.logFormat, "log-format", "text", "`form` of the log on stderr: text or json")
+	f.BoolVar(&a.noColor, "no-color", false, "no colour, as with $NO_COLOR")
+	for name, words := range map[string][]string{
+		"output": forms, "log-level": logLevels, "log-format": logFormats,
+	} {
+		complete := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
+			panic(err) // a flag that is not there
+		}
+	}
+}
+
+// prepare checks the global flags and readies the log and the deadline. It runs when the arguments
+// have been found good, before every command.
+func (a *app) prepare(c *cobra.Command, _ []string) error {
+	for _, flag := range []struct {
+		name, value string
+		words       []string
+	}{
+		{"output", a.form, forms},
+		{"log-level", a.logLevel, logLevels},
+		{"log-format", a.logFormat, logFormats},
+	} {
+		if !slices.Contains(flag.words, flag.value) {
+			return fmt.Errorf("--%s is one of %s, not %q",
+				flag.name, strings.Join(flag.words, ", "), flag.value)
+		}
+	}
+	if a.timeout < 0 {
+		return fmt.Errorf("--timeout is a positive duration, not %v", a.timeout)
+	}
+	a.ctx = c.Context()
+	if a.timeout > 0 {
+		ctx, cancel := context.WithTimeoutCause(a.ctx, a.timeout, errTimeout)
+		a.atEnd = append(a.atEnd, cancel)
+		a.ctx = ctx
+		c.SetContext(ctx)
+	}
+	a.log = newLogger(a.err, a.logLevel, a.logFormat)
+	a.started = true
+	return nil
+}
+
+// newLogger makes the log. level and format have been checked.
+func newLogger(w io.Writer, level, format string) *slog.Logger {
+	opts := &slog.HandlerOptions{}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		panic(err)
+	}
+	opts.Level = l
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// close gives back what the command opened, the last thing first.
+func (a *app) close() {
+	for _, f := range slices.Backward(a.atEnd) {
+		f()
+	}
+}
+
+// isTerminal tells whether w is a terminal that a person looks at.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// colour tells whether w is to be written in colour.
+func (a *app) colour(w io.Writer) bool {
+	return !a.noColor && os.Getenv("NO_COLOR") == "" && isTerminal(w)
+}

@@ -1,0 +1,71 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// asToolError turns what a tool's Invoke returned into what a caller of the registry gets.
+func (e *entry) asToolError(ctx context.Context, err error) error {
+	var (
+		host *hostFault
+		tool *ToolError
+	)
+	switch {
+	case err == nil || errors.As(err, &host):
+		return err
+	case errors.As(err, &tool) && (tool.Tool == "" || tool.Tool == e.spec.Name):
+		mine := *tool // the tool may return the same error to many calls
+		mine.Tool, mine.Effect = e.spec.Name, e.spec.Effect
+		return &mine
+	case callersEnd(ctx, err):
+		return e.callersEnd(ctx)
+	}
+	return e.fail(ErrHandler, err)
+}
+
+// callersEnd reports whether err only says that the caller's own context is over.
+func callersEnd(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+// callersEnd is the error of a call that its caller has ended.
+func (e *entry) callersEnd(ctx context.Context) error {
+	return fmt.Errorf("tool %q: %w", e.spec.Name, context.Cause(ctx))
+}
+
+// fail makes a ToolError of this tool.
+func (e *entry) fail(kind Kind, cause error) *ToolError {
+	return &ToolError{Tool: e.spec.Name, Kind: kind, Effect: e.spec.Effect, Err: cause}
+}
+
+// log writes one line about a finished call, at the level that its fault deserves.
+func (r *Registry) log(ctx context.Context, call *Call, began time.Time, res *Result, err *error) {
+	level := slog.LevelDebug
+	fault := FaultOf(*err)
+	switch fault {
+	case FaultTool:
+		level = slog.LevelWarn
+	case FaultHost:
+		level = slog.LevelError
+	}
+	if !r.opts.Logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("tool", clip(call.Tool, maxName)),
+		slog.String("call", clip(call.ID, maxName)),
+		slog.Duration("time", time.Since(began)),
+	}
+	if *err == nil {
+		attrs = append(attrs, slog.Int("attempts", res.Attempts), slog.Bool("copied", res.Copied))
+	} else {
+		attrs = append(attrs, slog.String("fault", fault.String()),
+			slog.String("kind", className(*err)), slog.String("cause", CauseOf(*err)),
+			slog.String("err", (*err).Error()))
+	}
+	r.opts.Logger.LogAttrs(ctx, level, "call", attrs...)
+}

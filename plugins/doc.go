@@ -1,0 +1,32 @@
+// Package plugins keeps tools by name and carries out a call of one, whether it is a Go function or
+// a WebAssembly guest: the package does not know which.
+//
+// # The life of a call
+//
+// A [Tool] says what it is by a spec and is invoked with a [Call]; a [Registry] has many and calls
+// them by name. [Registry.Call] is one straight function. It finds the tool; checks that the
+// arguments are JSON that can be carried to any tool without loss and that the tool's JSON Schema
+// allows them; derives the call's idempotency key, where the operator has declared a [KeyPath] for
+// the tool; claims that key in a [Ledger], which may find that the call is done already; runs the
+// tool; checks its result against the tool's output schema; and settles the claim. Whatever stops a
+// call before the tool runs leaves nothing behind.
+//
+// # What can go wrong
+//
+// A call that gives no result gives a [*ToolError] of one of five kinds, with a typed cause, unless
+// its caller ended it or the host itself is at fault. [FaultOf] says who must act, and is the only
+// place that routes. Error gives the operator's text; [ModelText] gives the text for a model: short,
+// stable, what a guest says as a quotation; [Repeats] collapses one failure that comes again and
+// again. errors.go lists everything on a screen.
+//
+// # Limits
+//
+// Arguments have at most [MaxInput] bytes, schemas [MaxSchemaBytes], keys [MaxKeyBytes]; a schema may
+// refer to nothing outside itself, and holding a value against it is bounded by [MaxSchemaSteps].
+// What the tool itself may use up is its maker's to bound.
+//
+// # For implementers
+//
+// Package pluginstest tests implementations of Tool and of Ledger, and has a tool that spies on its
+// calls.
+package plugins

@@ -1,0 +1,165 @@
+package plugins
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmagent/wasmagent/abi"
+)
+
+// Registry keeps tools by name and calls them. It is safe for concurrent use.
+type Registry struct {
+	opts Options
+
+	mu      sync.RWMutex
+	entries map[string]*entry
+	checked bool // every declared key has its tool
+}
+
+// entry is a tool with all that is made of its spec once.
+type entry struct {
+	tool    Tool
+	spec    abi.ToolSpec
+	input   *schema
+	output  *schema // nil when the tool does not describe its result
+	key     *KeyPath
+	scope   string
+	refused atomic.Int32 // calls in a row whose input the schema allowed and the tool did not
+}
+
+// NewRegistry returns a registry without tools.
+func NewRegistry(opts *Options) *Registry {
+	return &Registry{opts: opts.orDefault(), entries: map[string]*entry{}}
+}
+
+// AddError is a tool that was not added.
+type AddError struct {
+	Tool string
+	Err  error // ErrDuplicate, or what is wrong with its name, a schema or its key path
+}
+
+func (e *AddError) Error() string { return fmt.Sprintf("tool %q: %s", e.Tool, e.Err) }
+func (e *AddError) Unwrap() error { return e.Err }
+
+// ErrDuplicate is a second tool of the same name. The first one stays.
+var ErrDuplicate = errors.New("there is a tool of this name already")
+
+var toolName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// Add adds tools. One that cannot be added does not keep the others out: the error joins an
+// *AddError for each of those.
+func (r *Registry) Add(tools ...Tool) error {
+	var errs []error
+	for _, t := range tools {
+		e, err := r.newEntry(t)
+		if err == nil {
+			err = r.add(e)
+		}
+		if err != nil {
+			errs = append(errs, &AddError{clip(e.spec.Name, maxName), err})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Registry) add(e *entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries[e.spec.Name] != nil {
+		return ErrDuplicate
+	}
+	r.entries[e.spec.Name] = e
+	r.checked = false
+	return nil
+}
+
+// newEntry makes of a tool's spec what its calls need. The entry has its name even on an error.
+func (r *Registry) newEntry(t Tool) (e *entry, err error) {
+	e = &entry{tool: t, spec: t.Spec(), scope: r.opts.Scope}
+	if !toolName.MatchString(e.spec.Name) {
+		return e, fmt.Errorf("want a name like %s", toolName)
+	}
+	text := e.spec.InputSchema
+	if text == "" {
+		text = anyObject
+	}
+	if e.input, err = compileSchema(text); err != nil {
+		return e, fmt.Errorf("input schema: %w", err)
+	}
+	if e.spec.OutputSchema != "" {
+		if e.output, err = compileSchema(e.spec.OutputSchema); err != nil {
+			return e, fmt.Errorf("output schema: %w", err)
+		}
+	}
+	if path, declared := r.opts.Keys[e.spec.Name]; declared {
+		key, err := ParseKeyPath(path)
+		if err != nil {
+			return e, err
+		}
+		e.key = &key
+	}
+	if s, ok := t.(Scoper); ok {
+		e.scope = s.Scope()
+	}
+	return e, nil
+}
+
+// Check reports idempotency keys that are declared for tools which do not exist. A program calls it
+// when it has added its tools; Call refuses to run anything before it holds, since a mistyped name
+// would leave a tool without the key that its operator wanted.
+func (r *Registry) Check() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.checked {
+		return nil
+	}
+	var lost []string
+	for _, name := range slices.Sorted(maps.Keys(r.opts.Keys)) {
+		if r.entries[name] == nil {
+			lost = append(lost, fmt.Sprintf("%q", clip(name, maxName)))
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("an idempotency path is declared for %s, which is no tool; %s",
+			strings.Join(lost, ", "), haveTools(r.names()))
+	}
+	r.checked = true
+	return nil
+}
+
+// Specs lists the tools, sorted by name.
+func (r *Registry) Specs() iter.Seq[abi.ToolSpec] {
+	return func(yield func(abi.ToolSpec) bool) {
+		r.mu.RLock()
+		entries := slices.Collect(maps.Values(r.entries))
+		r.mu.RUnlock()
+		slices.SortFunc(entries, func(a, b *entry) int {
+			return strings.Compare(a.spec.Name, b.spec.Name)
+		})
+		for _, e := range entries {
+			if !yield(e.spec) {
+				return
+			}
+		}
+	}
+}
+
+// names lists the tools' names, sorted. The lock is held.
+func (r *Registry) names() []string { return slices.Sorted(maps.Keys(r.entries)) }
+
+// find is the first step of a call.
+func (r *Registry) find(name string) (*entry, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if e := r.entries[name]; e != nil {
+		return e, nil
+	}
+	return nil, &UnknownToolError{Tool: name, Have: r.names()}
+}

@@ -1,0 +1,220 @@
+package plugins
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// node is a schema of the common keywords, laid out for a check that reads a value's bytes once,
+// counts its steps and allocates nothing while the value is right. The library compiles every
+// schema; one with a rare keyword in it stays the library's to check.
+type node struct {
+	never bool // the false schema
+	types types
+	enum  *enum
+	value *enum // const
+
+	refs, all, any, one     []*node
+	not, cond, then, orElse *node
+
+	fields     map[string]field
+	required   []string // at most maxRequired
+	patterns   []pattern
+	others     *node // for fields that neither have a name above nor match a pattern; may be nil
+	properties count
+
+	prefix []*node
+	items  *node
+	values count
+
+	chars  count
+	regexp jsonschema.Regexp
+
+	limits  []limit
+	inPlace bool // refs to not: schemas that take the same value again
+}
+
+// maxRequired is how many required fields a node tracks.
+const maxRequired = 64
+
+// field is the schema of a field, and its place among the required ones or -1.
+type field struct {
+	node *node // nil allows anything
+	bit  int
+}
+
+type pattern struct {
+	name jsonschema.Regexp
+	node *node
+}
+
+// count bounds a number of fields, values or characters.
+type count struct{ min, max int }
+
+var anyCount = count{0, math.MaxInt}
+
+func newCount(min, max *int) count {
+	c := anyCount
+	if min != nil {
+		c.min = *min
+	}
+	if max != nil {
+		c.max = *max
+	}
+	return c
+}
+
+// compileCommon lays out s, or says that it uses something rare.
+func compileCommon(s *jsonschema.Schema) (*node, bool) {
+	c := commonCompiler{done: map[*jsonschema.Schema]*node{}, ok: true}
+	n := c.node(s)
+	running := map[*node]bool{}
+	for _, sub := range c.done {
+		c.ok = c.ok && !endless(sub, running)
+	}
+	return n, c.ok
+}
+
+// commonCompiler turns the library's schemas into nodes, each once: schemas may form a cycle.
+type commonCompiler struct {
+	done map[*jsonschema.Schema]*node
+	ok   bool
+}
+
+func (c *commonCompiler) node(s *jsonschema.Schema) *node {
+	if s == nil || !c.ok {
+		return nil
+	}
+	if n := c.done[s]; n != nil {
+		return n
+	}
+	n := &node{}
+	c.done[s] = n
+	if s.Bool != nil {
+		n.never = !*s.Bool
+		return n
+	}
+	if isRare(s) {
+		c.ok = false
+		return n
+	}
+	if s.Types != nil {
+		n.types = typesOf(s.Types.ToStrings())
+	}
+	if s.Enum != nil {
+		n.enum = c.enum(s.Enum.Values)
+	}
+	if s.Const != nil {
+		n.value = c.enum([]any{*s.Const})
+	}
+	if s.Ref != nil {
+		n.refs = []*node{c.node(s.Ref)}
+	}
+	n.all, n.any, n.one = c.nodes(s.AllOf), c.nodes(s.AnyOf), c.nodes(s.OneOf)
+	n.not, n.cond, n.then, n.orElse = c.node(s.Not), c.node(s.If), c.node(s.Then), c.node(s.Else)
+	n.inPlace = len(n.inPlaces()) > 0
+
+	c.object(n, s)
+	c.array(n, s)
+	n.chars, n.regexp = newCount(s.MinLength, s.MaxLength), s.Pattern
+	n.limits = limitsOf(s)
+	return n
+}
+
+func (c *commonCompiler) object(n *node, s *jsonschema.Schema) {
+	n.properties = newCount(s.MinProperties, s.MaxProperties)
+	n.required = slices.Compact(slices.Sorted(slices.Values(s.Required)))
+	if len(s.Properties)+len(n.required) > 0 {
+		n.fields = make(map[string]field, len(s.Properties))
+	}
+	for name, sub := range s.Properties {
+		n.fields[name] = field{c.node(sub), -1}
+	}
+	for re, sub := range s.PatternProperties {
+		n.patterns = append(n.patterns, pattern{re, c.node(sub)})
+	}
+	slices.SortFunc(n.patterns, func(a, b pattern) int {
+		return strings.Compare(a.name.String(), b.name.String())
+	})
+	switch others := s.AdditionalProperties.(type) {
+	case bool:
+		n.others = &node{never: !others}
+	case *jsonschema.Schema:
+		n.others = c.node(others)
+	}
+	for bit, name := range n.required {
+		f, named := n.fields[name]
+		if !named && (len(n.patterns) > 0 || n.others != nil) {
+			c.ok = false // such a field is looked at twice; leave it to the library
+		}
+		f.bit = bit
+		n.fields[name] = f
+	}
+}
+
+func (c *commonCompiler) array(n *node, s *jsonschema.Schema) {
+	n.values = newCount(s.MinItems, s.MaxItems)
+	n.prefix = c.nodes(s.PrefixItems)
+	n.items = c.node(s.Items2020)
+	if items, ok := s.Items.(*jsonschema.Schema); ok {
+		n.items = c.node(items)
+	}
+}
+
+func (c *commonCompiler) nodes(list []*jsonschema.Schema) []*node {
+	var nodes []*node
+	for _, s := range list {
+		nodes = append(nodes, c.node(s))
+	}
+	return nodes
+}
+
+func (c *commonCompiler) enum(values []any) *enum {
+	e, ok := newEnum(values)
+	c.ok = c.ok && ok
+	return e
+}
+
+// isRare reports whether s uses a keyword that nodes do not know.
+func isRare(s *jsonschema.Schema) bool {
+	_, tuple := s.Items.([]*jsonschema.Schema)
+	switch {
+	case s.RecursiveRef != nil, s.DynamicRef != nil, s.Format != nil,
+		s.PropertyNames != nil, s.UnevaluatedProperties != nil, s.UnevaluatedItems != nil,
+		s.Contains != nil, s.ContentEncoding != nil, s.ContentMediaType != nil,
+		s.ContentSchema != nil, s.AdditionalItems != nil, tuple, s.UniqueItems:
+		return true
+	}
+	return len(s.Dependencies)+len(s.DependentRequired)+len(s.DependentSchemas) > 0 ||
+		len(s.Required) > maxRequired
+}
+
+// inPlaces lists the schemas that take the same value as n.
+func (n *node) inPlaces() []*node {
+	list := slices.Concat(n.refs, n.all, n.any, n.one)
+	for _, sub := range []*node{n.not, n.cond, n.then, n.orElse} {
+		if sub != nil {
+			list = append(list, sub)
+		}
+	}
+	return list
+}
+
+// endless reports whether n comes back to itself on the same value. running is true for the nodes
+// on the way to n, false for those that are known to end.
+func endless(n *node, running map[*node]bool) bool {
+	if on, known := running[n]; known {
+		return on
+	}
+	running[n] = true
+	for _, sub := range n.inPlaces() {
+		if endless(sub, running) {
+			return true
+		}
+	}
+	running[n] = false
+	return false
+}

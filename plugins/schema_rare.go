@@ -1,0 +1,206 @@
+package plugins
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/wasmagent/wasmagent/abi"
+)
+
+// rareSchema is a schema that the library checks. It counts the steps of the one check that uses
+// it, which the library itself does not bound.
+type rareSchema struct {
+	schema *jsonschema.Schema
+	steps  int
+}
+
+// errSteps ends a check from inside the library.
+var errSteps = errors.New("the schema takes too many steps")
+
+func newRareSchema(text string) (*rareSchema, error) {
+	c, err := newCompiler(text)
+	if err != nil {
+		return nil, err
+	}
+	s := &rareSchema{}
+	c.RegisterVocabulary(&jsonschema.Vocabulary{
+		URL: "wasmagent:///steps",
+		Compile: func(_ *jsonschema.CompilerContext, obj map[string]any) (
+			jsonschema.SchemaExt, error) {
+			return &stepCount{s, weight(obj)}, nil
+		},
+	})
+	c.AssertVocabs()
+	s.schema, err = c.Compile(schemaURL)
+	if err != nil {
+		return nil, compileError(err)
+	}
+	return s, nil
+}
+
+// compileError is err on one line and without the URL that we made up.
+func compileError(err error) error {
+	if errors.Is(err, errRemote) {
+		return errRemote
+	}
+	var load *jsonschema.LoadURLError
+	if errors.As(err, &load) {
+		return fmt.Errorf("%w: %s", errRemote, clip(load.URL, maxName))
+	}
+	text := strings.ReplaceAll(clean(err.Error()), schemaURL, "")
+	return errors.New(clip(text, MaxModelText))
+}
+
+// stepCount is a keyword that every schema has: it counts.
+type stepCount struct {
+	of     *rareSchema
+	weight int
+}
+
+func (c *stepCount) Validate(_ *jsonschema.ValidatorContext, v any) {
+	c.of.steps += c.weight
+	if obj, ok := v.(map[string]any); ok {
+		c.of.steps += c.weight * len(obj)
+	}
+	if c.of.steps > MaxSchemaSteps {
+		panic(errSteps)
+	}
+}
+
+// weight is how many things of a schema a value is compared with.
+func weight(obj map[string]any) int {
+	w := 1
+	for _, word := range [...]string{"enum", "required", "patternProperties", "dependentRequired",
+		"dependentSchemas", "dependencies"} {
+		switch list := obj[word].(type) {
+		case []any:
+			w += len(list)
+		case map[string]any:
+			w += len(list)
+		}
+	}
+	return w
+}
+
+func (s *rareSchema) check(v abi.Raw) (err error) {
+	nodes := 0
+	value := decode(abi.NewReader(v), &nodes)
+	if nodes > MaxRareNodes {
+		return newSchemaError([]Problem{{"", fmt.Sprintf(
+			"%d values are too many to be checked against this schema, at most %d", nodes,
+			MaxRareNodes)}}, 0)
+	}
+	defer func() {
+		if p := recover(); p == errSteps {
+			err = newSchemaError([]Problem{{"", "checking it takes too many steps"}}, 0)
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	s.steps = 0
+	var invalid *jsonschema.ValidationError
+	if !errors.As(s.schema.Validate(value), &invalid) {
+		return nil
+	}
+	problems := appendProblems(nil, invalid)
+	slices.SortFunc(problems, compareProblems)
+	return newSchemaError(slices.Compact(problems), 0)
+}
+
+func compareProblems(a, b Problem) int {
+	if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Detail, b.Detail)
+}
+
+// decode makes the library's form of a value: numbers as the tool will see them.
+func decode(r *abi.Reader, nodes *int) any {
+	*nodes++
+	switch r.Kind() {
+	case abi.KindBool:
+		v, _ := r.Bool()
+		return v
+	case abi.KindInt:
+		v, _ := r.Int()
+		return v
+	case abi.KindUint:
+		v, _ := r.Uint()
+		return v
+	case abi.KindFloat:
+		v, _ := r.Float()
+		return v
+	case abi.KindString:
+		v, _ := r.Str()
+		return v
+	case abi.KindArray:
+		n, _ := r.Array()
+		list := make([]any, n)
+		for i := range list {
+			list[i] = decode(r, nodes)
+		}
+		return list
+	case abi.KindMap:
+		n, _ := r.Map()
+		obj := make(map[string]any, n)
+		for range n {
+			name, _ := r.Str()
+			obj[name] = decode(r, nodes)
+		}
+		return obj
+	}
+	_ = r.Skip() // nil is what is left
+	return nil
+}
+
+var english = message.NewPrinter(language.English)
+
+// appendProblems appends the innermost problems of an error of the library.
+func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
+	for _, cause := range e.Causes {
+		dst = appendProblems(dst, cause)
+	}
+	if len(e.Causes) > 0 {
+		return dst
+	}
+	var ptr strings.Builder
+	for _, token := range e.InstanceLocation {
+		ptr.WriteString("/" + escapePointer(token))
+	}
+	detail := ""
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		for _, name := range k.Missing {
+			dst = append(dst, Problem{ptr.String(), missing(name)})
+		}
+		return dst
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			dst = append(dst, Problem{ptr.String() + "/" + escapePointer(name), noSuchField})
+		}
+		return dst
+	case *kind.Enum:
+		detail = "want one of " + compact(k.Want)
+	default:
+		detail = clip(k.LocalizedString(english), 2*maxName)
+	}
+	return append(dst, Problem{ptr.String(), detail})
+}
+
+func missing(name string) string { return fmt.Sprintf("the field %q is missing", clip(name, maxName)) }
+
+const noSuchField = "there may be no such field"
+
+// escapePointer escapes one reference token of a JSON pointer.
+func escapePointer(token string) string {
+	return pointerEscapes.Replace(clip(token, maxName))
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
