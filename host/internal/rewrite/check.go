@@ -33,7 +33,7 @@ func Check(wasm []byte, limits *Limits) (*Facts, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	c.f.Features = c.features
+	c.f.Features, c.f.space, c.f.tableMost = c.features, c.space, c.lim.TableElements
 	return c.f, nil
 }
 
@@ -68,7 +68,8 @@ func (c *checker) header() {
 
 // nextSection checks one section. last is the place of the one before, and so is the result.
 func (c *checker) nextSection(last int) int {
-	at, id := c.pos, c.byte()
+	at := c.pos
+	id := c.byte()
 	if id >= numSections {
 		c.section = "unknown"
 		c.failf(at, "section %d", id)

@@ -21,7 +21,8 @@ func (c *checker) codeSection() {
 	end := c.end
 	for i := range n {
 		c.function = int(c.f.importN[Func]) + i
-		at, size := c.pos, c.u32()
+		at := c.pos
+		size := c.u32()
 		if uint64(size) > uint64(end-c.pos) {
 			c.failf(at, "a body of %d bytes, %d are left", size, end-c.pos)
 		}
@@ -139,7 +140,7 @@ func (c *checker) instruction(w *walk) {
 	c.f.Maxima.BranchTable = max(c.f.Maxima.BranchTable, in.labels-1)
 	c.block(w, in.op, in.at)
 	c.blockers(in)
-	w.small.count(in, c.f.importN[Func])
+	w.small.add(in, c.f.importN[Func])
 }
 
 // block follows blocks and their ends.

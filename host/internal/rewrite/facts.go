@@ -166,16 +166,19 @@ type Facts struct {
 	// What a snapshot cannot restore. See Blockers.
 	TableWrites, DataDrops, ElementDrops, OpaqueGlobals, ComputedData bool
 
-	types     []FuncType
-	typeItems int // entries of the type section; a group of types is one
-	funcTypes []uint32
-	importN   [Tag + 1]uint32
-	sections  [numSections]span
-	names     span // the name section's contents
-	bodies    []body
-	data      []segment
-	usesData  bool        // memory.init or data.drop names a data segment
-	tables    []tableItem // where the module's own tables are declared
+	types       []FuncType
+	typeItems   int // entries of the type section; a group of types is one
+	funcTypes   []uint32
+	importN     [Tag + 1]uint32
+	sections    [numSections]span
+	names       span // the name section's contents
+	namesLabels bool // it names labels
+	space       space
+	tableMost   int // elements that a table may grow to
+	bodies      []body
+	data        []segment
+	usesData    bool        // memory.init or data.drop names a data segment
+	tables      []tableItem // where the module's own tables are declared
 }
 
 // span is a range of bytes of the module.

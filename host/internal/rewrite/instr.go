@@ -34,6 +34,7 @@ const (
 	opI64Add         = 0x7c
 	opI64Sub         = 0x7d
 	opI64Mul         = 0x7e
+	opI64Shl         = 0x86
 	opI64ShrU        = 0x88
 	opI64ExtendI32U  = 0xad
 	opRefNull        = 0xd0
@@ -234,7 +235,8 @@ func (r *reader) branchTable(in *instr) {
 func (r *reader) tryTable(in *instr, s *space) {
 	r.blockType()
 	for range r.count("catch clauses", 2) {
-		at, kind := r.pos, r.byte()
+		at := r.pos
+		kind := r.byte()
 		switch kind {
 		case 0, 1: // catch, catch_ref
 			r.index("tag", s.tags)
@@ -260,7 +262,8 @@ func (r *reader) memory(s *space) {
 // memArg reads alignment and offset. An alignment with bit 6 set would name another memory.
 func (r *reader) memArg(s *space) {
 	r.memory(s)
-	if at, align := r.pos, r.u32(); align >= 32 {
+	at := r.pos
+	if align := r.u32(); align >= 32 {
 		r.failf(at, "alignment 2^%d", align)
 	}
 	bits := uint(32)

@@ -1,51 +1,182 @@
 package rewrite
 
-// smallCost is the most that a function may cost whose callers pay for it.
-const smallCost = 64
+// The cost model; doc.go tells it in words. Changing a number here changes what guests are said to have
+// used, so it is a change of the promise that fuel is deterministic.
+const (
+	costInstruction = 1
+	costSmall       = 64    // the most that a small function may cost, and what an indirect call adds
+	costPage        = 4_096 // one page of memory that memory.grow adds
+	bytesPerUnit    = 16    // of memory.copy, memory.fill and memory.init
+	shiftPage       = 12    // log2 of costPage
+	shiftBytes      = 4     // log2 of bytesPerUnit
+)
 
-// price is what one instruction costs. Those that only give structure cost nothing; so do the calls
-// into the host, which charges them itself.
-func price(in instr) uint32 {
+// price is what one instruction costs by itself.
+func price(in instr) uint64 {
 	switch in.op {
-	case opBlock, opLoop, opElse, opEnd, opNop:
-		return 0
+	case opBlock, opLoop, opElse, opEnd, opNop, opTryTable:
+		return 0 // these only give structure
 	case opCallIndirect, opReturnIndirect, opCallRef, opReturnCallRef:
-		return 1 + smallCost // it may lead to a function that does not charge for itself
+		return costInstruction + costSmall // it may lead to a small function
 	default:
-		return 1
+		return costInstruction
 	}
 }
 
-// smallness finds out whether a function is small: see the cost model in doc.go.
+// priced says whether an instruction costs more the larger its last operand is.
+func priced(in instr) bool {
+	switch in.op {
+	case opMemoryGrow:
+		return true
+	case opMisc:
+		return in.sub == miscMemoryInit || in.sub >= miscMemoryCopy && in.sub <= miscTableInit ||
+			in.sub == miscTableCopy || in.sub == miscTableGrow || in.sub == miscTableFill
+	}
+	return false
+}
+
+// calls says whether an instruction leads into another function.
+func calls(in instr) bool { return in.op >= opCall && in.op <= opReturnCallRef }
+
+// smallness finds out whether a function may be small, while its body is checked.
 type smallness struct {
-	cost    uint32
+	cost    uint64
 	big     bool
 	callees []uint32
 }
 
-// count adds one instruction of a function.
-func (s *smallness) count(in instr, imported uint32) {
+// add adds one instruction of the body.
+func (s *smallness) add(in instr, imported uint32) {
 	if s.big {
 		return
 	}
 	s.cost += price(in)
 	switch {
-	case s.cost > smallCost, in.op == opLoop, in.op == opReturnCall, priced(in):
-		s.big, s.callees = true, nil
 	case in.op == opCall && in.x >= imported:
-		s.callees = append(s.callees, in.x)
+		s.callees = append(s.callees, in.x-imported)
+	case in.op == opLoop, calls(in), priced(in):
+		s.big = true
+	}
+	if s.big || s.cost > costSmall {
+		s.big, s.callees = true, nil
 	}
 }
 
-// priced says whether an instruction's price depends on an operand.
-func priced(in instr) bool {
-	if in.op == opMemoryGrow {
+// big marks a function that charges for itself.
+const big = -1
+
+// smallCosts gives for each defined function its cost if it is small, else big. A function is small only
+// after all that it calls are, so that no recursion is.
+func smallCosts(bodies []body) []int32 {
+	costs := make([]int32, len(bodies))
+	waits := make([]int, len(bodies))     // for so many callees
+	callers := make([][]int, len(bodies)) // that wait for a function
+	var ready []int
+	for i, b := range bodies {
+		costs[i] = big
+		if b.small.big {
+			continue
+		}
+		waits[i] = len(b.small.callees)
+		for _, callee := range b.small.callees {
+			callers[callee] = append(callers[callee], i)
+		}
+		if waits[i] == 0 {
+			ready = append(ready, i)
+		}
+	}
+	for len(ready) > 0 {
+		i := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		cost := bodies[i].small.cost
+		for _, callee := range bodies[i].small.callees {
+			cost += uint64(costs[callee])
+		}
+		if cost > costSmall {
+			continue
+		}
+		costs[i] = int32(cost)
+		for _, caller := range callers[i] {
+			if waits[caller]--; waits[caller] == 0 {
+				ready = append(ready, caller)
+			}
+		}
+	}
+	return costs
+}
+
+// region is a part of a function between whose passes fuel is checked: a loop without the loops in it, or
+// the function without its loops.
+type region struct {
+	cost   uint64
+	calls  bool // something in it, or in a loop in it, may change the fuel behind its back
+	parent int  // region around it
+}
+
+// meter prices the regions of a body, the function's first and then its loops in their order, and finds
+// out what else m must know before it writes. It reads the instructions from r, which stands at the first.
+func (w *writer) meter(m *metering, r *reader) {
+	regions := append(w.regions[:0], region{})
+	open := append(w.open[:0], 0) // the region of each open block
+	decided := false
+	for r.err == nil && len(open) > 0 {
+		in := r.next(&w.space)
+		here := open[len(open)-1]
+		regions[here].cost += w.price(in)
+		switch in.op {
+		case opBlock, opIf, opTryTable:
+			open = append(open, here)
+		case opLoop:
+			if !decided {
+				m.straight, decided = true, true
+			}
+			open = append(open, len(regions))
+			regions = append(regions, region{parent: here})
+		case opEnd:
+			open = open[:len(open)-1]
+			if len(open) > 0 && open[len(open)-1] != here {
+				regions[regions[here].parent].calls = regions[regions[here].parent].calls || regions[here].calls
+			}
+		}
+		if w.yields(in) {
+			regions[here].calls = true
+		}
+		m.prices = m.prices || priced(in)
+		decided = decided || turns(in)
+	}
+	w.regions, w.open = regions, open
+	m.regions, m.carried = regions, !m.small && !regions[0].calls
+}
+
+// price is what an instruction costs with what it calls, if that is small.
+func (w *writer) price(in instr) uint64 {
+	cost := price(in)
+	if small, ok := w.small(in); ok {
+		cost += uint64(small)
+	}
+	return cost
+}
+
+// small says whether an instruction calls a small function, and that one's cost.
+func (w *writer) small(in instr) (cost int32, ok bool) {
+	if (in.op == opCall || in.op == opReturnCall) && in.x >= w.tick {
+		cost = w.smallCosts[in.x-w.tick]
+		return cost, cost != big
+	}
+	return 0, false
+}
+
+// yields says whether the fuel may be another after an instruction: small functions do not touch it.
+func (w *writer) yields(in instr) bool {
+	_, small := w.small(in)
+	return calls(in) && !small
+}
+
+// turns says whether an instruction may lead elsewhere than to the next.
+func turns(in instr) bool {
+	switch in.op {
+	case 0, opIf, opElse, opThrow, 0x0a, opReturn:
 		return true
 	}
-	switch in.sub {
-	case miscMemoryInit, miscMemoryCopy, miscMemoryFill, miscTableInit, miscTableCopy,
-		miscTableGrow, miscTableFill:
-		return in.op == opMisc
-	}
-	return false
+	return in.labels > 0 || calls(in)
 }

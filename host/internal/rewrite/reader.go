@@ -44,7 +44,8 @@ func (r *reader) byte() byte {
 
 // zero reads a byte that the format reserves.
 func (r *reader) zero() {
-	if at := r.pos; r.byte() != 0 {
+	at := r.pos
+	if r.byte() != 0 {
 		r.failf(at, "a reserved byte is not zero")
 	}
 }
@@ -114,7 +115,8 @@ func (r *reader) sleb(bits uint) int64 {
 // count reads how many items follow, of which each takes at least size bytes, so that no loop and no
 // allocation is larger than the module that asked for it.
 func (r *reader) count(what string, size int) int {
-	at, n := r.pos, r.u32()
+	at := r.pos
+	n := r.u32()
 	if uint64(n)*uint64(size) > uint64(r.left()) {
 		r.failf(at, "%d %s are declared, %d bytes are left", n, what, r.left())
 		return 0
@@ -124,7 +126,8 @@ func (r *reader) count(what string, size int) int {
 
 // index reads an index that must be below n.
 func (r *reader) index(what string, n uint32) uint32 {
-	at, i := r.pos, r.u32()
+	at := r.pos
+	i := r.u32()
 	if r.err == nil && i >= n {
 		r.failf(at, "%s %d of %d", what, i, n)
 		return 0
@@ -133,7 +136,8 @@ func (r *reader) index(what string, n uint32) uint32 {
 }
 
 func (r *reader) name() string {
-	at, b := r.pos, r.bytes(r.u32())
+	at := r.pos
+	b := r.bytes(r.u32())
 	if !utf8.Valid(b) {
 		r.failf(at, "a name is not UTF-8")
 		return ""

@@ -27,7 +27,8 @@ const (
 )
 
 func (c *checker) functionType() {
-	if at, form := c.pos, c.byte(); form != functionForm {
+	at := c.pos
+	if form := c.byte(); form != functionForm {
 		c.failf(at, "unknown kind of type 0x%02x", form)
 	}
 	t := FuncType{Params: c.valTypes("parameters"), Results: c.valTypes("results")}
@@ -103,7 +104,8 @@ func (c *checker) functionSection() {
 
 // limits reads a size: bit 0 bounds it, bit 1 shares it, bit 2 makes it 64 bits wide.
 func (c *checker) limits(imported bool) Range {
-	at, flags := c.pos, c.byte()
+	at := c.pos
+	flags := c.byte()
 	if flags > 7 {
 		c.failf(at, "unknown flags 0x%02x of a size", flags)
 	}
@@ -190,7 +192,8 @@ func (c *checker) memorySection() {
 }
 
 func (c *checker) memoryType(imported bool) {
-	at, size := c.pos, c.limits(imported)
+	at := c.pos
+	size := c.limits(imported)
 	switch {
 	case c.err != nil:
 	case c.space.memories > 0:
@@ -235,7 +238,8 @@ func (c *checker) globalSection() {
 
 func (c *checker) globalType(imported bool) {
 	g := GlobalType{Type: c.valType(), Imported: imported}
-	at, mutable := c.pos, c.byte()
+	at := c.pos
+	mutable := c.byte()
 	if mutable > 1 {
 		c.failf(at, "unknown mutability 0x%02x", mutable)
 	}

@@ -41,7 +41,8 @@ func (c *checker) constAt(at int) int32 {
 // only, or for an active one that it names its table; bit 2 says that elements are expressions.
 func (c *checker) elementSection() {
 	for range c.count("element segments", 2) {
-		at, flags := c.pos, c.u32()
+		at := c.pos
+		flags := c.u32()
 		if flags > 7 {
 			c.failf(at, "unknown flags %d of an element segment", flags)
 		}
@@ -91,7 +92,8 @@ type segment struct {
 func (c *checker) dataSection() {
 	for range c.count("data segments", 2) {
 		var s segment
-		at, flags := c.pos, c.u32()
+		at := c.pos
+		flags := c.u32()
 		switch flags {
 		case 1:
 			s.passive = true

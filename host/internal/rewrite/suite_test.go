@@ -109,3 +109,34 @@ func TestCheckPassesWhatTheEngineAccepts(t *testing.T) {
 		t.Errorf("%d modules are accepted by both, want at least 2947", accepted)
 	}
 }
+
+// What the engine accepts it must accept rewritten.
+func TestRewrittenModulesAreAccepted(t *testing.T) {
+	root := moduleDir(t, wazeroModule)
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx,
+		wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(allFeatures))
+	defer r.Close(ctx)
+	for _, path := range wasmFiles(t, root) {
+		wasm, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts, err := Check(wasm, nil)
+		if err != nil || !accepts(ctx, r, wasm) {
+			continue
+		}
+		for _, opts := range []*Options{nil, {Unmetered: true}} {
+			out, _, err := Rewrite(wasm, facts, opts)
+			if err != nil {
+				t.Errorf("%s: %v", strings.TrimPrefix(path, root), err)
+				continue
+			}
+			if m, err := r.CompileModule(ctx, out); err != nil {
+				t.Errorf("%s, %+v: %v", strings.TrimPrefix(path, root), opts, err)
+			} else {
+				m.Close(ctx)
+			}
+		}
+	}
+}
