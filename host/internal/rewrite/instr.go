@@ -27,7 +27,7 @@ const (
 	opI32Const       = 0x41
 	opI64Const       = 0x42
 	opI32Ne          = 0x47
-	opI64LtS         = 0x53
+	opI64GeS         = 0x59
 	opI32Add         = 0x6a
 	opI32Sub         = 0x6b
 	opI32Mul         = 0x6c

@@ -36,42 +36,28 @@ func (w *writer) bodyOf(i int, b body) {
 	w.done(&m.r)
 }
 
-// metering writes one body with checks in it. Three locals are added as needed: one that holds the fuel,
-// two for operands and results of the instructions priced by length.
+// metering writes one body with checks in it. Locals are added as needed: one for the fuel, two for
+// operands and results of the instructions priced by length.
 type metering struct {
 	w        *writer
 	r        reader
 	body     body
-	regions  []region
+	costs    []uint64
 	straight bool   // every way in leads to the head of a first loop
 	small    bool   // callers pay
 	prices   bool   // an instruction is priced by an operand
-	carried  bool   // the local holds the fuel everywhere in the function
-	fuel     uint32 // index of the local that holds the fuel
+	fuel     uint32 // index of the local for the fuel; the two others follow it
 	copied   int    // the original is copied up to here
 	labels   uint32 // labels of the original met so far
-	next     int    // region of the next loop
-	open     []openBlock
-}
-
-// openBlock is a block around, its region, and whether the local holds the fuel there.
-type openBlock struct {
-	region  int
-	carried bool
+	loops    int    // and loops
 }
 
 func (m *metering) write() {
-	w := m.w
-	w.body = w.body[:0]
+	m.w.body = m.w.body[:0]
 	m.locals()
-	m.open = append(m.open, openBlock{0, m.carried})
-	m.next = 1
-	if !m.small {
-		m.entry()
-	}
-	for m.r.err == nil && len(m.open) > 0 {
-		in := m.r.next(&w.space)
-		m.instruction(in)
+	m.entry()
+	for m.r.err == nil && m.r.left() > 0 {
+		m.instruction(m.r.next(&m.w.space))
 	}
 	m.copy(m.r.pos)
 }
@@ -99,77 +85,53 @@ func (m *metering) copy(to int) {
 	m.copied = to
 }
 
-// entry charges for the function without its loops.
+// entry charges for the function without its loops. Where a loop's head follows at once, that checks.
 func (m *metering) entry() {
-	cost := m.regions[0].cost
-	if !m.straight {
-		m.check(false, m.carried, func() { m.number(cost) })
-		return
-	}
-	if cost == 0 && !m.carried {
-		return
-	}
-	m.get(opGlobalGet, m.w.fuel)
-	if cost > 0 {
-		m.number(cost)
-		m.emit(opI64Sub)
-	}
-	if m.carried {
-		m.get(opLocalSet, m.fuel)
-	} else {
-		m.get(opGlobalSet, m.w.fuel)
+	cost := m.costs[0]
+	switch {
+	case m.small:
+	case !m.straight:
+		m.check(func() { m.number(cost) })
+	case cost > 0:
+		m.charge(func() { m.number(cost) })
+		m.index(opGlobalSet, m.w.fuel)
 	}
 }
 
 func (m *metering) instruction(in instr) {
-	top := m.open[len(m.open)-1]
 	switch {
+	case in.op == opLoop:
+		m.labels++
+		m.loops++
+		cost := m.costs[m.loops]
+		m.copy(m.r.pos)
+		m.check(func() { m.number(cost) })
 	case in.op == opBlock, in.op == opIf, in.op == opTryTable:
 		m.labels++
-		m.open = append(m.open, top)
-	case in.op == opLoop:
-		m.loop(in, top)
-	case in.op == opEnd:
-		m.open = m.open[:len(m.open)-1]
 	case in.op == opCall, in.op == opReturnCall, in.op == opRefFunc:
 		m.copy(in.at)
-		m.get(in.op, m.w.function(in.x))
+		m.index(in.op, m.w.function(in.x))
 		m.copied = m.r.pos
 	case priced(in):
-		m.priced(in, top.carried)
+		m.priced(in)
 	}
 }
 
-// loop charges at a loop's head for the loop without the loops in it.
-func (m *metering) loop(in instr, top openBlock) {
-	l := openBlock{m.next, !m.regions[m.next].calls}
-	m.next++
-	if l.carried && !top.carried {
-		m.copy(in.at)
-		m.get(opGlobalGet, m.w.fuel)
-		m.get(opLocalSet, m.fuel)
-	}
-	m.labels++
-	m.open = append(m.open, l)
-	m.copy(m.r.pos)
-	m.check(l.carried, l.carried, func() { m.number(m.regions[l.region].cost) })
-}
-
-// priced charges for an instruction by its last operand: one that may fail after it, by what it did,
-// the others before.
-func (m *metering) priced(in instr, carried bool) {
+// priced charges for an instruction by its last operand: for one that may fail after it, by what it did,
+// for the others before.
+func (m *metering) priced(in instr) {
 	count, result := m.fuel+1, m.fuel+2
 	m.copy(in.at)
-	m.get(opLocalTee, count)
+	m.index(opLocalTee, count)
 	grows := in.op == opMemoryGrow || in.sub == miscTableGrow
 	if grows {
 		m.copy(m.r.pos)
-		m.get(opLocalTee, result)
+		m.index(opLocalTee, result)
 	}
-	m.check(carried, carried, func() {
-		m.get(opLocalGet, count)
+	m.check(func() {
+		m.index(opLocalGet, count)
 		if grows { // nothing if the result is -1
-			m.get(opLocalGet, result)
+			m.index(opLocalGet, result)
 			m.emit(opI32Const, 0x7f, opI32Ne, opI32Mul)
 		}
 		m.emit(opI64ExtendI32U)
@@ -177,7 +139,7 @@ func (m *metering) priced(in instr, carried bool) {
 		case in.op == opMemoryGrow:
 			m.number(shiftPage)
 			m.emit(opI64Shl)
-		case in.sub == miscMemoryInit, in.sub == miscMemoryCopy, in.sub == miscMemoryFill:
+		case in.sub <= miscMemoryFill:
 			m.number(shiftBytes)
 			m.emit(opI64ShrU)
 		}
@@ -185,33 +147,31 @@ func (m *metering) priced(in instr, carried bool) {
 	m.copy(m.r.pos)
 }
 
-// check subtracts a cost from the fuel and calls tick when it is used up. fromLocal takes the fuel from
-// the local; keep leaves it there also after a tick.
-func (m *metering) check(fromLocal, keep bool, cost func()) {
-	m.w.inserted(m.r.function, m.labels)
-	if fromLocal {
-		m.get(opLocalGet, m.fuel)
-	} else {
-		m.get(opGlobalGet, m.w.fuel)
-	}
+// charge leaves the fuel less a cost on the stack.
+func (m *metering) charge(cost func()) {
+	m.index(opGlobalGet, m.w.fuel)
 	cost()
 	m.emit(opI64Sub)
-	m.get(opLocalTee, m.fuel)
-	m.get(opGlobalSet, m.w.fuel)
-	m.get(opLocalGet, m.fuel)
-	m.emit(opI64Const, 0, opI64LtS, opIf, byte(blockEmpty))
-	m.get(opCall, m.w.tick)
-	if keep {
-		m.get(opGlobalGet, m.w.fuel)
-		m.get(opLocalSet, m.fuel)
-	}
+}
+
+// check charges, and calls tick when the fuel is used up. It needs nothing on the stack and leaves
+// nothing there, so it can stand anywhere. The engine lays code out in the order it is written in, so tick
+// stands in the else, where the usual way does not lead through it.
+func (m *metering) check(cost func()) {
+	m.w.inserted(m.r.function, m.labels)
+	m.charge(cost)
+	m.index(opLocalTee, m.fuel)
+	m.index(opGlobalSet, m.w.fuel)
+	m.index(opLocalGet, m.fuel)
+	m.emit(opI64Const, 0, opI64GeS, opIf, byte(blockEmpty), opElse)
+	m.index(opCall, m.w.tick)
 	m.emit(opEnd)
 }
 
 func (m *metering) emit(b ...byte) { m.w.body = append(m.w.body, b...) }
 
-// get emits an instruction with an index.
-func (m *metering) get(op byte, index uint32) {
+// index emits an instruction with an index.
+func (m *metering) index(op byte, index uint32) {
 	m.w.body = appendU(append(m.w.body, op), uint64(index))
 }
 

@@ -105,71 +105,42 @@ func smallCosts(bodies []body) []int32 {
 	return costs
 }
 
-// region is a part of a function between whose passes fuel is checked: a loop without the loops in it, or
-// the function without its loops.
-type region struct {
-	cost   uint64
-	calls  bool // something in it, or in a loop in it, may change the fuel behind its back
-	parent int  // region around it
-}
-
-// meter prices the regions of a body, the function's first and then its loops in their order, and finds
-// out what else m must know before it writes. It reads the instructions from r, which stands at the first.
+// meter prices the parts of a body between whose passes fuel is checked: the function without its
+// loops, then each loop without the loops in it, in the order of their heads. It finds out also what else m
+// must know before it writes. It reads the instructions from r, which stands at the first.
 func (w *writer) meter(m *metering, r *reader) {
-	regions := append(w.regions[:0], region{})
-	open := append(w.open[:0], 0) // the region of each open block
+	costs := append(w.costs[:0], 0)
+	open := append(w.open[:0], 0) // which cost each open block adds to
 	decided := false
 	for r.err == nil && len(open) > 0 {
 		in := r.next(&w.space)
 		here := open[len(open)-1]
-		regions[here].cost += w.price(in)
+		costs[here] += w.price(in)
 		switch in.op {
 		case opBlock, opIf, opTryTable:
 			open = append(open, here)
 		case opLoop:
-			if !decided {
-				m.straight, decided = true, true
-			}
-			open = append(open, len(regions))
-			regions = append(regions, region{parent: here})
+			m.straight = m.straight || !decided
+			open = append(open, len(costs))
+			costs = append(costs, 0)
 		case opEnd:
 			open = open[:len(open)-1]
-			if len(open) > 0 && open[len(open)-1] != here {
-				regions[regions[here].parent].calls = regions[regions[here].parent].calls || regions[here].calls
-			}
-		}
-		if w.yields(in) {
-			regions[here].calls = true
 		}
 		m.prices = m.prices || priced(in)
-		decided = decided || turns(in)
+		decided = decided || in.op == opLoop || turns(in)
 	}
-	w.regions, w.open = regions, open
-	m.regions, m.carried = regions, !m.small && !regions[0].calls
+	w.costs, w.open, m.costs = costs, open, costs
 }
 
 // price is what an instruction costs with what it calls, if that is small.
 func (w *writer) price(in instr) uint64 {
 	cost := price(in)
-	if small, ok := w.small(in); ok {
-		cost += uint64(small)
+	if (in.op == opCall || in.op == opReturnCall) && in.x >= w.tick {
+		if small := w.smallCosts[in.x-w.tick]; small != big {
+			cost += uint64(small)
+		}
 	}
 	return cost
-}
-
-// small says whether an instruction calls a small function, and that one's cost.
-func (w *writer) small(in instr) (cost int32, ok bool) {
-	if (in.op == opCall || in.op == opReturnCall) && in.x >= w.tick {
-		cost = w.smallCosts[in.x-w.tick]
-		return cost, cost != big
-	}
-	return 0, false
-}
-
-// yields says whether the fuel may be another after an instruction: small functions do not touch it.
-func (w *writer) yields(in instr) bool {
-	_, small := w.small(in)
-	return calls(in) && !small
 }
 
 // turns says whether an instruction may lead elsewhere than to the next.

@@ -81,7 +81,7 @@ type writer struct {
 	labels     map[uint32][]uint32 // where labels were inserted, by function; see names.go
 
 	body    []byte // scratch
-	regions []region
+	costs   []uint64
 	open    []int
 }
 
