@@ -201,7 +201,7 @@ func TestHolesStayHoles(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftMapped counts this process's mappings of images and descriptors of them.
+// TestNothingIsLeftMapped counts this process's mappings of images.
 func TestNothingIsLeftMapped(t *testing.T) {
 	maps := func() int {
 		b := must[[]byte](t)(os.ReadFile("/proc/self/maps"))
@@ -227,7 +227,8 @@ func TestFailureLeavesNothing(t *testing.T) {
 	image := must[*Image](t)(NewImage(photo(2)))
 	check(t, image.Close())
 	var used int64
-	_, err := New(1<<20, &Options{Image: image, Charge: func(n int64) bool { used += n; return true }})
+	charge := func(n int64) bool { used += n; return true }
+	_, err := New(1<<20, &Options{Image: image, Charge: charge})
 	if !errors.Is(err, ErrClosed) || used != 0 {
 		t.Fatalf("%v, %d bytes booked", err, used)
 	}

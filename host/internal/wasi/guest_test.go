@@ -44,10 +44,11 @@ func TestGoGuest(t *testing.T) {
 		last = out
 	}
 	clock := NewClock(0)
-	out, _ := runGuest(t, wasm, &State{Clock: clock, Wait: func(_ context.Context, d time.Duration) error {
+	skip := func(_ context.Context, d time.Duration) error {
 		clock.after += int64(d)
 		return nil
-	}})
+	}
+	out, _ := runGuest(t, wasm, &State{Clock: clock, Wait: skip})
 	if !strings.HasPrefix(out, guestSays) || out == last {
 		t.Errorf("in real time it says %s", out)
 	}
@@ -82,7 +83,8 @@ func runGuest(t *testing.T, wasm []byte, s *State) (out, errs string) {
 	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig())
 	defer rt.Close(ctx)
 	host := rt.NewHostModuleBuilder(Module)
-	for _, f := range Functions(func(ctx context.Context) *State { return ctx.Value(key{}).(*State) }) {
+	find := func(ctx context.Context) *State { return ctx.Value(key{}).(*State) }
+	for _, f := range Functions(find) {
 		host.NewFunctionBuilder().WithGoModuleFunction(f.Call, f.Params, f.Results).Export(f.Name)
 	}
 	if _, err := host.Instantiate(ctx); err != nil {
