@@ -1,0 +1,200 @@
+package rewrite
+
+// body is what Check learns of one function body, for pricing and rewriting it.
+type body struct {
+	at, code, end int // offsets of its declarations of locals, of its instructions, and past it
+	groups        int // declarations of locals
+	locals        uint32
+	small         smallness
+}
+
+// codeSection checks all bodies.
+func (c *checker) codeSection() {
+	n := c.count("function bodies", 2)
+	if want := c.f.Functions - int(c.f.importN[Func]); c.err == nil && n != want {
+		c.failf(c.pos, "%d bodies for %d functions", n, want)
+	}
+	if c.err != nil {
+		return
+	}
+	c.f.bodies = make([]body, 0, n)
+	end := c.end
+	for i := range n {
+		c.function = int(c.f.importN[Func]) + i
+		at := c.pos
+		size := c.u32()
+		if uint64(size) > uint64(end-c.pos) {
+			c.failf(at, "a body of %d bytes, %d are left", size, end-c.pos)
+		}
+		if c.err != nil {
+			return
+		}
+		c.end = c.pos + int(size)
+		c.body(c.f.funcTypes[c.function])
+		c.end = end
+		if c.err != nil {
+			c.pos = end
+			return
+		}
+	}
+	c.function = -1
+}
+
+// body checks one function between pos and end.
+func (c *checker) body(typ uint32) {
+	b := body{at: c.pos, end: c.end}
+	params := len(c.f.types[typ].Params)
+	b.locals = c.declareLocals(&b, params)
+	b.code = c.pos
+	w := walk{locals: b.locals}
+	for c.err == nil && c.pos < c.end {
+		c.instruction(&w)
+	}
+	if c.err == nil && !w.ended {
+		c.failf(c.pos, "a body without its end")
+	}
+	if c.err != nil {
+		return
+	}
+	b.small = w.small
+	c.measure(&w, &b)
+	c.f.bodies = append(c.f.bodies, b)
+}
+
+// measure keeps the maxima and notes what is too much for compiling here.
+func (c *checker) measure(w *walk, b *body) {
+	m, size := &c.f.Maxima, b.end-b.at
+	m.Body = max(m.Body, size)
+	product := uint64(w.loops) * uint64(w.blocks) // below 2^50: a body has fewer than 2^25 of each
+	if b.locals > 0 && product > 0 {
+		product *= min(uint64(b.locals), (1<<63)/product)
+	}
+	m.Product = max(m.Product, product)
+	oversize := func(limit, detail string) {
+		if len(c.f.Oversize) < maxOversize {
+			c.f.Oversize = append(c.f.Oversize, &Error{Section: c.section, Function: c.function,
+				Offset: b.at, Limit: limit, Detail: detail})
+		}
+	}
+	if size > c.lim.Body {
+		oversize("Body", overLimit("bytes", uint64(size), c.lim.Body))
+	}
+	if product > uint64(c.lim.Product) {
+		oversize("Product", overLimit("loops × locals × blocks", product, c.lim.Product))
+	}
+}
+
+// maxOversize is how many functions Facts.Oversize names at most.
+const maxOversize = 8
+
+// declareLocals reads the declarations of locals and gives how many there are with the parameters.
+func (c *checker) declareLocals(b *body, params int) uint32 {
+	b.groups = c.count("declarations of locals", 2)
+	total := uint64(params)
+	for range b.groups {
+		total += uint64(c.u32())
+		c.valType()
+		if c.err != nil {
+			return 0
+		}
+	}
+	c.f.Locals += int(min(total, uint64(c.lim.Locals)+1))
+	switch {
+	case total > uint64(c.lim.Locals):
+		c.fail(b.at, "Locals", overLimit("locals", total, c.lim.Locals))
+	case c.f.Locals > c.lim.ModuleLocals:
+		c.fail(b.at, "ModuleLocals",
+			overLimit("locals in all functions", uint64(c.f.Locals), c.lim.ModuleLocals))
+	}
+	c.f.Maxima.Locals = max(c.f.Maxima.Locals, int(total))
+	return uint32(total)
+}
+
+// walk is the state of checking one body.
+type walk struct {
+	locals        uint32
+	blocks, loops int
+	open          []byte // opcodes of the blocks around
+	openLoops     int
+	ended         bool
+	small         smallness
+}
+
+// instruction checks one instruction.
+func (c *checker) instruction(w *walk) {
+	in := c.next(&c.space)
+	if c.err != nil {
+		return
+	}
+	switch {
+	case w.ended:
+		c.failf(in.at, "an instruction after the end of the body")
+	case in.labels > 0 && in.x > uint32(len(w.open)):
+		c.failf(in.at, "label %d of %d", in.x, len(w.open)+1)
+	case in.labels-1 > c.lim.BranchTable:
+		c.fail(in.at, "BranchTable",
+			overLimit("branch targets", uint64(in.labels-1), c.lim.BranchTable))
+	case imms[in.op] == immLocal && in.x >= w.locals:
+		c.failf(in.at, "local %d of %d", in.x, w.locals)
+	}
+	c.f.Maxima.BranchTable = max(c.f.Maxima.BranchTable, in.labels-1)
+	c.block(w, in.op, in.at)
+	c.blockers(in)
+	w.small.add(in, c.f.importN[Func])
+}
+
+// block follows blocks and their ends.
+func (c *checker) block(w *walk, op byte, at int) {
+	switch op {
+	case opBlock, opLoop, opIf, opTryTable:
+		w.open = append(w.open, op)
+		w.blocks++
+		if op == opLoop {
+			w.loops++
+			w.openLoops++
+		}
+		m := &c.f.Maxima
+		m.Nesting = max(m.Nesting, len(w.open))
+		m.LoopNesting = max(m.LoopNesting, w.openLoops)
+		if len(w.open) > c.lim.Nesting {
+			c.fail(at, "Nesting", overLimit("nested blocks", uint64(len(w.open)), c.lim.Nesting))
+		}
+		if w.openLoops > c.lim.LoopNesting {
+			c.fail(at, "LoopNesting",
+				overLimit("nested loops", uint64(w.openLoops), c.lim.LoopNesting))
+		}
+	case opElse:
+		if len(w.open) == 0 || w.open[len(w.open)-1] != opIf {
+			c.failf(at, "else outside an if")
+			return
+		}
+		w.open[len(w.open)-1] = opElse
+	case opEnd:
+		if len(w.open) == 0 {
+			w.ended = true
+			return
+		}
+		if w.open[len(w.open)-1] == opLoop {
+			w.openLoops--
+		}
+		w.open = w.open[:len(w.open)-1]
+	}
+}
+
+// blockers notes what a snapshot could not undo.
+func (c *checker) blockers(in instr) {
+	switch {
+	case in.op == opTableSet:
+		c.f.TableWrites = true
+	case in.op != opMisc:
+	case in.sub == miscTableInit, in.sub == miscTableCopy, in.sub == miscTableGrow,
+		in.sub == miscTableFill:
+		c.f.TableWrites = true
+	case in.sub == miscDataDrop:
+		c.f.DataDrops, c.f.usesData = true, true
+	case in.sub == miscMemoryInit:
+		c.f.usesData = true
+	case in.sub == miscElemDrop:
+		c.f.ElementDrops = true
+	}
+}

@@ -1,0 +1,246 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+const (
+	// MaxSize is the most that a memory may grow to, in bytes: 65,534 pages. One page less than
+	// wazero can hold, because a memory shrinks through a growth by one page.
+	MaxSize = 65534 * PageSize
+
+	// SmallImage is the size in bytes up to which copying an image whole beats looking for what
+	// was written.
+	SmallImage = 128 << 10
+
+	// DefaultKeep is the private memory in bytes that stays resident with an instance.
+	DefaultKeep = 16 << 20
+)
+
+// Options of a memory. Nil, and every zero field, is the documented default.
+type Options struct {
+	Image    *Image // what the memory starts with; nil: Min bytes of zeroes
+	Min      int64  // the module's minimum in bytes, not above the image's size if there is one
+	Declared int64  // the module's declared maximum in bytes; 0: none
+	Keep     int64  // private bytes that stay resident after a restore; DefaultKeep
+	Road     Road   // Auto; anything else is for tests, measurements and inspection
+
+	// Charge books bytes (a guest's memory length) against a budget that instances share. It may
+	// refuse a positive number; a negative one gives back. Nil: no budget. It must be safe for
+	// concurrent use if memories share it.
+	Charge func(bytes int64) bool
+}
+
+// Memory is the linear memory of one instance, and the allocator that hands it to wazero.
+type Memory struct {
+	region
+	image     *Image
+	size      int // what the guest sees
+	high      int // the largest size so far: all above is untouched
+	limit     int // MaxSize or the caller's
+	declared  int // or −1
+	keep      int
+	forImage  Road
+	forGrown  Road
+	charge    func(int64) bool
+	denied    *Denial
+	stats     Stats
+	tide      tide
+	allocated bool
+	shrinking bool
+	closed    bool
+}
+
+var (
+	_ experimental.MemoryAllocator = (*Memory)(nil)
+	_ experimental.LinearMemory    = (*Memory)(nil)
+)
+
+// New reserves a memory that may grow to limit bytes and gives it its first size. An error is a
+// [*Denial] if a limit or the budget refuses that size.
+func New(limit int64, o *Options) (*Memory, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	m := &Memory{
+		limit:    wholePages(min(limit, MaxSize)),
+		declared: -1,
+		keep:     wholePages(min(o.keep(), MaxSize)),
+		charge:   o.charge(),
+	}
+	if o.Declared > 0 {
+		m.declared = wholePages(min(o.Declared, MaxSize))
+	}
+	first := o.Min
+	if o.Image != nil {
+		if first > o.Image.Size() {
+			return nil, fmt.Errorf("snapshot: a minimum of %d bytes is above the image's %d",
+				first, o.Image.Size())
+		}
+		first = o.Image.Size()
+	}
+	if first < 0 || first%PageSize != 0 {
+		return nil, fmt.Errorf("snapshot: a minimum of %d bytes is not whole pages", first)
+	}
+	if err := m.reserve(min(m.limit, m.most())); err != nil {
+		return nil, fmt.Errorf("snapshot: reserve %d bytes: %w", m.limit, err)
+	}
+	m.setRoad(o.Road, nil)
+	if d := m.growTo(uint64(first)); d != nil {
+		return nil, errors.Join(d, m.Close())
+	}
+	if o.Image != nil {
+		if err := m.adopt(o.Image, o.Road); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	return m, nil
+}
+
+func (o *Options) keep() int64 {
+	if o.Keep > 0 {
+		return o.Keep
+	}
+	return DefaultKeep
+}
+
+func (o *Options) charge() func(int64) bool {
+	if o.Charge != nil {
+		return o.Charge
+	}
+	return func(int64) bool { return true }
+}
+
+// wholePages rounds down, to what this system's int can hold.
+func wholePages(n int64) int { return int(max(0, min(n, math.MaxInt)) / PageSize * PageSize) }
+
+// most is what the module itself allows.
+func (m *Memory) most() int {
+	if m.declared < 0 {
+		return math.MaxInt
+	}
+	return m.declared
+}
+
+func (m *Memory) setRoad(r Road, i *Image) {
+	m.forImage, m.forGrown = r, r
+	if r != Auto {
+		return
+	}
+	m.forImage, m.forGrown = best(), best()
+	if i != nil && i.size <= SmallImage {
+		m.forImage = Copy
+	}
+}
+
+// Adopt makes a memory that was photographed a clone of its own image: from here on it can be
+// restored. The guest must not have run since the image was made.
+func (m *Memory) Adopt(i *Image) error {
+	if m.closed {
+		return ErrClosed
+	}
+	if m.image != nil || i.size != m.size {
+		return fmt.Errorf("snapshot: an image of %d bytes does not fit this memory of %d",
+			i.size, m.size)
+	}
+	return m.adopt(i, Auto)
+}
+
+func (m *Memory) adopt(i *Image, r Road) error {
+	if err := i.retain(); err != nil {
+		return err
+	}
+	if err := m.mapImage(i); err != nil {
+		return errors.Join(fmt.Errorf("snapshot: map image: %w", err), i.release())
+	}
+	m.image = i
+	m.setRoad(r, i)
+	return nil
+}
+
+// Allocate hands the memory to the instance that wazero is making. It may be asked once.
+func (m *Memory) Allocate(_, _ uint64) experimental.LinearMemory {
+	if m.allocated || m.closed {
+		panic("snapshot: a memory is for one instance")
+	}
+	m.allocated = true
+	return m
+}
+
+// Reallocate grows the memory to size bytes and returns it, or nil if a limit forbids that; see
+// [Memory.Denied]. While the memory is being restored it returns it with the image's size.
+func (m *Memory) Reallocate(size uint64) []byte {
+	if m.closed {
+		return nil
+	}
+	if m.shrinking {
+		m.shrinking = false
+		m.charge(int64(m.image.size - m.size))
+		m.size = m.image.size
+		return m.bytes(m.size)
+	}
+	if d := m.growTo(size); d != nil {
+		m.denied = d
+		return nil
+	}
+	return m.bytes(m.size)
+}
+
+// growTo does nothing for a size that the memory already has: instantiating a clone asks for the
+// module's minimum.
+func (m *Memory) growTo(size uint64) *Denial {
+	if size <= uint64(m.size) {
+		return nil
+	}
+	d := &Denial{Asked: int64(min(size, math.MaxInt64))}
+	switch {
+	case size > uint64(m.most()):
+		d.Reason, d.Max = Declared, int64(m.declared)
+		return d
+	case size > uint64(m.limit):
+		d.Reason, d.Max = Policy, int64(m.limit)
+		return d
+	}
+	more := int64(size) - int64(m.size)
+	if !m.charge(more) {
+		d.Reason = Budget
+		return d
+	}
+	if err := m.commit(int(size)); err != nil {
+		m.charge(-more)
+		d.Reason, d.Err = System, err
+		return d
+	}
+	m.size = int(size)
+	m.high = max(m.high, m.size)
+	return nil
+}
+
+// Size is the length that the guest sees, in bytes.
+func (m *Memory) Size() int64 { return int64(m.size) }
+
+// Denied is the last growth since the last restore that was refused, or nil. A growth past 65,535
+// pages is refused by wazero and not known here.
+func (m *Memory) Denied() *Denial { return m.denied }
+
+// Free is called by wazero when the instance closes.
+func (m *Memory) Free() { _ = m.Close() }
+
+// Close unmaps the memory, gives its charge back and lets go of its image. Closing again does
+// nothing.
+func (m *Memory) Close() error {
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	m.charge(-int64(m.size))
+	err := m.unmap()
+	if m.image != nil {
+		err = errors.Join(err, m.image.release())
+	}
+	return err
+}
