@@ -12,8 +12,11 @@ import (
 
 // Limits of a page.
 const (
-	maxNesting = 32  // lists and quotations inside each other; each one repeats its prefix on a line
+	maxNesting = 16  // lists and quotations inside each other; each one repeats its prefix on a line
 	maxSpan    = 100 // columns or rows of one table cell; wider ones count as one
+
+	maxOpenBrackets = 1000 // brackets without an end nearby, before text is no longer escaped
+	nearby          = 200  // bytes
 )
 
 // noContent are elements that never hold text to read, beyond those that the renderer leaves out.
@@ -25,7 +28,10 @@ var noContent = []string{
 var linkSchemes = []string{"", "http", "https", "mailto", "tel", "ftp"}
 
 // cleaner prepares a tree for the renderer.
-type cleaner struct{ options }
+type cleaner struct {
+	options
+	openBrackets int // opening brackets without a closing one nearby
+}
 
 // readBase honours the page's own base element.
 func (c *cleaner) readBase(doc *html.Node) {
@@ -45,6 +51,20 @@ func (c *cleaner) readBase(doc *html.Node) {
 	}
 }
 
+// countBrackets looks for what the renderer takes long to escape.
+func (c *cleaner) countBrackets(text string) {
+	for {
+		_, rest, found := strings.Cut(text, "[")
+		if !found {
+			return
+		}
+		if !strings.Contains(rest[:min(len(rest), nearby)], "]") {
+			c.openBrackets++
+		}
+		text = rest
+	}
+}
+
 // clean removes what is not to be read from below n and mends links, images and tables.
 func (c *cleaner) clean(n *html.Node, nesting int) error {
 	switch n.Data {
@@ -55,6 +75,9 @@ func (c *cleaner) clean(n *html.Node, nesting int) error {
 	}
 	for child := n.FirstChild; child != nil; {
 		next := child.NextSibling
+		if child.Type == html.TextNode {
+			c.countBrackets(child.Data)
+		}
 		if child.Type == html.ElementNode {
 			if c.unwanted(child) {
 				n.RemoveChild(child)

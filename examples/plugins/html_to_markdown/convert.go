@@ -31,17 +31,26 @@ type options struct {
 
 type page struct{ title, markdown string }
 
-// renderer turns a cleaned tree into Markdown.
-var renderer = converter.NewConverter(converter.WithPlugins(
-	base.NewBasePlugin(),
-	commonmark.NewCommonmarkPlugin(),
-	strikethrough.NewStrikethroughPlugin(),
-	table.NewTablePlugin(
-		table.WithHeaderPromotion(true),
-		table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
-		table.WithNewlineBehavior(table.NewlineBehaviorPreserve),
-	),
-))
+// escaping turns a cleaned tree into Markdown in which text that looks like markup is escaped.
+// Its time grows with the square of the opening brackets on a line; verbatim leaves text as it is,
+// for pages with too many of them.
+var (
+	escaping = newRenderer()
+	verbatim = newRenderer(converter.WithEscapeMode(converter.EscapeModeDisabled))
+)
+
+func newRenderer(opts ...func(*converter.Converter) error) *converter.Converter {
+	return converter.NewConverter(append(opts, converter.WithPlugins(
+		base.NewBasePlugin(),
+		commonmark.NewCommonmarkPlugin(),
+		strikethrough.NewStrikethroughPlugin(),
+		table.NewTablePlugin(
+			table.WithHeaderPromotion(true),
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal),
+			table.WithNewlineBehavior(table.NewlineBehaviorPreserve),
+		),
+	))...)
+}
 
 func convert(source string, opts options) (page, error) {
 	doc, err := html.Parse(strings.NewReader(source))
@@ -58,6 +67,10 @@ func convert(source string, opts options) (page, error) {
 	}
 	if err := c.clean(root, 0); err != nil {
 		return page{}, err
+	}
+	renderer := escaping
+	if c.openBrackets > maxOpenBrackets {
+		renderer = verbatim
 	}
 	text, err := renderer.ConvertNode(root)
 	if err != nil {

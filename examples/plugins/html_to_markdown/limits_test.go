@@ -63,6 +63,18 @@ func TestSpan(t *testing.T) {
 	}
 }
 
+func TestOpenBrackets(t *testing.T) {
+	for n, want := range map[int]string{maxOpenBrackets: `1\_\_2`, maxOpenBrackets + 1: "1__2"} {
+		out, err := run(nil, input(func(in *Input) {
+			in.HTML = strings.Repeat("[<br>", n) + "<p>1__2 [a] [b]"
+			in.MaxChars = maxChars
+		}))
+		if err != nil || !strings.Contains(out.Markdown, want) {
+			t.Errorf("%d brackets: no %q, %v", n, want, err)
+		}
+	}
+}
+
 func TestCutChars(t *testing.T) {
 	for _, test := range []struct {
 		text  string
@@ -83,13 +95,21 @@ func TestCutChars(t *testing.T) {
 	}
 }
 
-// BenchmarkLargestPage converts the largest page that is allowed, at its deepest nesting.
-func BenchmarkLargestPage(b *testing.B) {
-	lines := strings.Repeat("some words<br>", maxHTMLBytes/len("some words<br>")-100)
-	in := input(func(in *Input) { in.HTML = strings.Repeat("<blockquote>", maxNesting) + lines })
-	for b.Loop() {
-		if _, err := run(nil, in); err != nil {
-			b.Fatal(err)
-		}
+// BenchmarkHostilePage converts pages of the largest size that take long.
+func BenchmarkHostilePage(b *testing.B) {
+	full := func(s string) string { return strings.Repeat(s, maxHTMLBytes/len(s)-100) }
+	for name, html := range map[string]string{
+		"nested":   strings.Repeat("<blockquote>", maxNesting) + full("some words<br>"),
+		"brackets": strings.Repeat("[", maxOpenBrackets) + full("some text, ")[maxOpenBrackets:],
+		"marks":    full("*a _b [c ![d "),
+		"rows":     "<table>" + full("<tr><td>x<td>y"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := run(nil, input(func(in *Input) { in.HTML = html })); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
