@@ -9,6 +9,8 @@ import (
 	"io/fs"
 
 	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
 // digest is a module's identity: SHA-256 of its bytes.
@@ -17,6 +19,8 @@ type digest = [sha256.Size]byte
 // code is a compiled module. Modules of the same bytes share it, whatever their policies.
 type code struct {
 	digest   digest
+	plan     rewrite.Plan  // what was lifted out of it
+	blockers []string      // why its instances cannot be restored
 	users    int           // under Engine.mu; the code is dropped when nobody is left
 	ready    chan struct{} // closed when compiled and err are set
 	compiled wazero.CompiledModule
@@ -25,7 +29,7 @@ type code struct {
 
 // code gives the compiled form of a module, compiling it if nobody else has or does. The engine
 // cannot bear two compiles of the same bytes at a time.
-func (e *Engine) code(ctx context.Context, wasm []byte) (*code, error) {
+func (e *Engine) code(ctx context.Context, wasm []byte, facts *rewrite.Facts) (*code, error) {
 	sum := sha256.Sum256(wasm)
 	e.mu.Lock()
 	if e.closed {
@@ -34,11 +38,11 @@ func (e *Engine) code(ctx context.Context, wasm []byte) (*code, error) {
 	}
 	c := e.codes[sum]
 	if c == nil {
-		c = &code{digest: sum, ready: make(chan struct{})}
+		c = &code{digest: sum, blockers: facts.Blockers(), ready: make(chan struct{})}
 		e.codes[sum] = c
 		c.users++ // the build itself, so that the code cannot go while it is made
 		wasm = bytes.Clone(wasm)
-		e.builds.Go(func() { e.build(c, wasm) })
+		e.builds.Go(func() { e.build(c, wasm, facts) })
 	}
 	c.users++
 	e.mu.Unlock()
@@ -59,15 +63,24 @@ func (e *Engine) code(ctx context.Context, wasm []byte) (*code, error) {
 	return nil, &LoadError{Stage: "compile", Err: engineError(c.err)}
 }
 
-func (e *Engine) build(c *code, wasm []byte) {
+func (e *Engine) build(c *code, wasm []byte, facts *rewrite.Facts) {
 	e.workers <- struct{}{}
 	defer func() { <-e.workers }()
 	c.err = guard(func() (err error) {
 		if e.isClosed() {
 			return ErrClosed
 		}
+		if len(facts.Oversize) > 0 {
+			return facts.Oversize[0]
+		}
+		if wasm, c.plan, err = rewrite.Rewrite(wasm, facts, nil); err != nil {
+			return err
+		}
+		for i := range c.plan.Data { // views of the whole module
+			c.plan.Data[i].Bytes = bytes.Clone(c.plan.Data[i].Bytes)
+		}
 		if e.disk != nil {
-			c.compiled, err = e.disk.compile(e.runtime, c.digest, wasm)
+			c.compiled, err = e.disk.compile(e.runtime, sha256.Sum256(wasm), wasm)
 		} else {
 			c.compiled, err = e.runtime.CompileModule(context.Background(), wasm)
 		}

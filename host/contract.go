@@ -6,15 +6,13 @@ import (
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
-// reserved begins the names that only the host may use in a module.
-const reserved = "wasmagent_internal"
+const noneToNone = "() -> ()"
 
-const (
-	wasiModule = "wasi_snapshot_preview1"
-	noneToNone = "() -> ()"
-)
+// refused are the features that a plugin may not use.
+const refused = rewrite.Threads | rewrite.Exceptions | rewrite.TypedReferences | rewrite.Memory64
 
 // exports are those that a plugin must or may have, each () → ().
 var exports = []struct {
@@ -29,30 +27,36 @@ var exports = []struct {
 
 // checkContract holds a module against the plugin contract. links has the signature of each function
 // that can be imported, by module and name. It finds all problems before it answers.
-func checkContract(f *factReader, links map[string]map[string]string, l Limits) error {
-	problems := slices.Concat(f.refused, checkImports(f, links), checkExports(f), checkMemory(f, l))
+func checkContract(f *rewrite.Facts, links map[string]map[string]string, l Limits) error {
+	problems := slices.Concat(checkFeatures(f), checkImports(f, links), checkExports(f), checkMemory(f, l))
 	if len(problems) == 0 {
 		return nil
 	}
 	return &ModuleError{Problems: problems}
 }
 
-func checkImports(f *factReader, links map[string]map[string]string) (problems []string) {
+func checkFeatures(f *rewrite.Facts) (problems []string) {
+	for _, name := range (f.Features & refused).Names() {
+		problems = append(problems, name+" is not supported")
+	}
+	return problems
+}
+
+func checkImports(f *rewrite.Facts, links map[string]map[string]string) (problems []string) {
 	for _, im := range f.Imports {
+		typ := signature(im.Kind, im.Type)
 		switch at := fmt.Sprintf("%s.%s", shown(im.Module), shown(im.Name)); {
-		case strings.HasPrefix(im.Module, reserved):
-			problems = append(problems, fmt.Sprintf("import %s: the name is reserved", at))
-		case im.Kind != "func":
+		case im.Kind != rewrite.Func:
 			problems = append(problems, fmt.Sprintf("import %s: a plugin cannot import a %s",
 				at, im.Kind))
 		case links[im.Module] == nil:
-			problems = append(problems, fmt.Sprintf("import %s%s: %s", at, im.Type,
+			problems = append(problems, fmt.Sprintf("import %s%s: %s", at, typ,
 				unknownModule(im.Module)))
 		case links[im.Module][im.Name] == "":
 			problems = append(problems, fmt.Sprintf("import %s%s: there is no such function",
-				at, im.Type))
-		case links[im.Module][im.Name] != im.Type:
-			problems = append(problems, fmt.Sprintf("import %s%s: the function is %s", at, im.Type,
+				at, typ))
+		case links[im.Module][im.Name] != typ:
+			problems = append(problems, fmt.Sprintf("import %s%s: the function is %s", at, typ,
 				links[im.Module][im.Name]))
 		}
 	}
@@ -67,55 +71,42 @@ func unknownModule(name string) string {
 	return "the host has no such module"
 }
 
-func checkExports(f *factReader) (problems []string) {
-	has := map[string]Export{}
+func checkExports(f *rewrite.Facts) (problems []string) {
+	has := map[string]rewrite.Export{}
 	for _, e := range f.Exports {
 		has[e.Name] = e
-		if strings.HasPrefix(e.Name, reserved) {
-			problems = append(problems, fmt.Sprintf("export %s: the name is reserved", shown(e.Name)))
-		}
 	}
 	for _, want := range exports {
 		got, ok := has[want.name]
 		switch {
 		case !ok && want.required:
 			problems = append(problems, fmt.Sprintf("export %s is missing", want.name))
-		case ok && (got.Kind != "func" || got.Type != noneToNone):
+		case ok && (got.Kind != rewrite.Func || got.Type.String() != noneToNone):
 			problems = append(problems, fmt.Sprintf("export %s must be a function %s, and is %s",
-				want.name, noneToNone, strings.TrimSpace(got.Kind+" "+got.Type)))
+				want.name, noneToNone, strings.TrimSpace(got.Kind.String()+" "+signature(got.Kind, got.Type))))
 		}
 	}
 	if _, ok := has["_start"]; ok && len(problems) > 0 {
 		problems = append(problems, "it exports _start: a command, where a plugin is a reactor "+
 			"(in Go: -buildmode=c-shared)")
 	}
-	if got, ok := has[abi.ExportMemory]; !ok || got.Kind != "memory" {
+	if got, ok := has[abi.ExportMemory]; !ok || got.Kind != rewrite.Memory {
 		problems = append(problems, fmt.Sprintf("export %s, its memory, is missing",
 			abi.ExportMemory))
 	}
 	return problems
 }
 
-func checkMemory(f *factReader, l Limits) (problems []string) {
-	if n := len(f.Memories); n != 1 {
-		return []string{fmt.Sprintf("a plugin defines one memory, not %d", n)}
+func checkMemory(f *rewrite.Facts, l Limits) []string {
+	if f.Memory == nil || f.Memory.Imported {
+		return []string{"a plugin defines one memory of its own"}
 	}
-	m := f.Memories[0]
-	if m.Shared {
-		problems = append(problems, "shared memory is not supported")
-	}
-	if m.Is64 {
-		problems = append(problems, "64-bit memory is not supported")
-	}
-	if m.CustomPages {
-		problems = append(problems, "memory pages of another size are not supported")
-	}
-	if limit := uint64(l.Memory) / pageBytes; m.Min > limit {
-		problems = append(problems, fmt.Sprintf(
+	if limit := uint64(l.Memory) / pageBytes; f.Memory.Min > limit {
+		return []string{fmt.Sprintf(
 			"its memory begins with %d pages of 64 KiB, past the limit of %d (limits.memory)",
-			m.Min, limit))
+			f.Memory.Min, limit)}
 	}
-	return problems
+	return nil
 }
 
 // shown is a guest's name as errors print it: clean and cut.
@@ -130,15 +121,15 @@ func shown(name string) string {
 
 // missingGrants lists what a plugin needs, by its imports or its manifest, and cannot have. A need
 // that all its entries mark as optional does not count: its functions answer "denied".
-func missingGrants(f *factReader, m *abi.Manifest) (missing []string) {
+func missingGrants(f *rewrite.Facts, m *abi.Manifest) (missing []string) {
 	needs := &m.Needs
 	optionalHTTP := len(needs.HTTP) > 0 &&
 		!slices.ContainsFunc(needs.HTTP, func(n abi.HTTPNeed) bool { return !n.Optional })
-	if !optionalHTTP && (len(needs.HTTP) > 0 || f.imports("http")) {
+	if !optionalHTTP && (len(needs.HTTP) > 0 || imports(f, "http")) {
 		missing = append(missing, "http")
 	}
 	optionalKV := needs.KV != nil && needs.KV.Optional
-	if !optionalKV && (needs.KV != nil || f.imports("kv")) {
+	if !optionalKV && (needs.KV != nil || imports(f, "kv")) {
 		missing = append(missing, "kv")
 	}
 	for _, n := range needs.Files {
@@ -158,8 +149,8 @@ func missingGrants(f *factReader, m *abi.Manifest) (missing []string) {
 }
 
 // imports reports whether a host function is imported.
-func (f *factReader) imports(name string) bool {
-	return slices.ContainsFunc(f.Imports, func(im Import) bool {
+func imports(f *rewrite.Facts, name string) bool {
+	return slices.ContainsFunc(f.Imports, func(im rewrite.Import) bool {
 		return im.Module == abi.ImportModule && im.Name == name
 	})
 }

@@ -1,22 +1,22 @@
 package host
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
+	"github.com/wasmagent/wasmagent/host/internal/wasi"
 )
 
 // Engine compiles modules and runs them. It is safe for concurrent use.
@@ -27,6 +27,10 @@ type Engine struct {
 	config  wazero.ModuleConfig          // what all instances have in common
 	disk    *diskCache                   // nil without a CacheDir
 	workers chan struct{}                // held while compiling
+	clock   *wasi.Clock                  // one for all guests: it never goes back
+	turns   turns                        // held while a guest's code runs
+	budget  budget                       // of the memory of all guests
+	verify  bool
 
 	mu      sync.Mutex
 	closed  bool
@@ -43,7 +47,6 @@ const features = api.CoreFeaturesV2 |
 func runtimeConfig() wazero.RuntimeConfig {
 	return wazero.NewRuntimeConfig().
 		WithCoreFeatures(features).
-		WithCloseOnContextDone(true).
 		WithDebugInfoEnabled(false) // DWARF is one more parser of a stranger's bytes
 }
 
@@ -52,8 +55,15 @@ func New(ctx context.Context, cfg *Config) (*Engine, error) {
 	if cfg == nil {
 		cfg = &Config{}
 	}
+	if cfg.Memory < 0 {
+		return nil, fmt.Errorf("memory: %d is negative", cfg.Memory)
+	}
 	e := &Engine{
 		logger:  cfg.Logger,
+		clock:   wasi.NewClock(0),
+		turns:   newTurns(runtime.GOMAXPROCS(0)),
+		budget:  budget{max: cmp.Or(cfg.Memory, DefaultTotalMemory)},
+		verify:  cfg.Verify,
 		gone:    make(chan struct{}),
 		modules: map[*Module]struct{}{},
 		codes:   map[digest]*code{},
@@ -82,55 +92,47 @@ func New(ctx context.Context, cfg *Config) (*Engine, error) {
 	}
 	e.config = wazero.NewModuleConfig().
 		WithName(""). // anonymous: names of guests must not meet
-		WithStartFunctions().
-		WithArgs("plugin").
-		WithRandSource(rand.Reader).
-		WithSysWalltime().
-		WithSysNanotime().
-		WithOsyield(runtime.Gosched)
+		WithStartFunctions()
 	return e, nil
 }
 
 // link makes the modules that guests import from, and remembers what is in them.
 func (e *Engine) link(ctx context.Context) error {
-	builder := e.runtime.NewHostModuleBuilder(abi.ImportModule)
+	e.links = map[string]map[string]string{abi.ImportModule: {}, wasi.Module: {}}
+	own := e.runtime.NewHostModuleBuilder(abi.ImportModule)
 	for _, f := range hostCalls {
-		builder.NewFunctionBuilder().
-			WithGoModuleFunction(hostFunction(f.call), i32s(f.params), i32s(f.results)).
-			Export(f.name)
+		e.export(own, abi.ImportModule, f.name, hostFunction(f.call), i32s(f.params), i32s(f.results))
 	}
-	own, err := builder.Instantiate(ctx)
-	if err != nil {
-		return err
+	preview1 := e.runtime.NewHostModuleBuilder(wasi.Module)
+	for _, f := range wasi.Functions(wasiState) {
+		e.export(preview1, wasi.Module, f.Name, f.Call, f.Params, f.Results)
 	}
-	_, err = wasi_snapshot_preview1.Instantiate(ctx, e.runtime)
-	if err != nil {
-		return err
-	}
-	wasi := e.runtime.Module(wasiModule)
-	e.links = map[string]map[string]string{
-		abi.ImportModule: signatures(own),
-		wasiModule:       signatures(wasi),
+	meter := e.runtime.NewHostModuleBuilder(rewrite.TickModule)
+	meter.NewFunctionBuilder().WithGoModuleFunction(tick, nil, nil).Export(rewrite.TickName)
+	for _, b := range []wazero.HostModuleBuilder{own, preview1, meter} {
+		if _, err := b.Instantiate(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func i32s(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.ValueTypeI32}, n) }
-
-func signatures(mod api.Module) map[string]string {
-	out := map[string]string{}
-	for name, def := range mod.ExportedFunctionDefinitions() {
-		out[name] = "(" + typeWords(def.ParamTypes()) + ") -> (" + typeWords(def.ResultTypes()) + ")"
-	}
-	return out
+func (e *Engine) export(b wazero.HostModuleBuilder, module, name string, f api.GoModuleFunc,
+	params, results []api.ValueType) {
+	b.NewFunctionBuilder().WithGoModuleFunction(f, params, results).Export(name)
+	e.links[module][name] = rewrite.FuncType{
+		Params: valTypes(params), Results: valTypes(results),
+	}.String()
 }
 
-func typeWords(types []api.ValueType) string {
-	words := make([]string, len(types))
+func i32s(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.ValueTypeI32}, n) }
+
+func valTypes(types []api.ValueType) []rewrite.ValType {
+	list := make([]rewrite.ValType, len(types))
 	for i, t := range types {
-		words[i] = api.ValueTypeName(t)
+		list[i] = rewrite.ValType(t)
 	}
-	return strings.Join(words, " ")
+	return list
 }
 
 // Compile makes a plugin of a module under a policy: it checks, compiles, initialises and describes
@@ -160,24 +162,24 @@ func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, e
 }
 
 // prepare checks and compiles a module. Nothing of it runs.
-func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *factReader, error) {
+func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *rewrite.Facts, error) {
 	limits, err := p.Limits.withDefaults()
 	if err != nil {
 		return nil, nil, err
 	}
 	p.Limits = limits
 	if size := int64(len(wasm)); size > limits.Module {
-		return nil, nil, &LoadError{Stage: "read",
+		return nil, nil, &LoadError{Stage: "preflight",
 			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
 	}
-	facts, err := readFacts(wasm)
+	facts, err := preflight(wasm)
 	if err != nil {
-		return nil, nil, &LoadError{Stage: "read", Err: err}
+		return nil, nil, err
 	}
 	if err := checkContract(facts, e.links, limits); err != nil {
 		return nil, nil, &LoadError{Stage: "contract", Err: err}
 	}
-	c, err := e.code(ctx, wasm)
+	c, err := e.code(ctx, wasm, facts)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -61,8 +61,8 @@ func (e *ExitError) CauseName() string { return "exit" }
 // LimitError is a limit of the policy that ended a guest, or kept it from running. The time limit
 // matches context.DeadlineExceeded.
 type LimitError struct {
-	Limit  string        // time, load, memory, stack, output, request or module
-	Max    int64         // bytes; 0 when not counted
+	Limit  string        // time, load, fuel, memory, stack, output, request or module
+	Max    int64         // bytes, or units of fuel; 0 when not counted
 	Asked  int64         // bytes the guest wanted, when the host saw it
 	Time   time.Duration // the limit, for time and load
 	Stderr string
@@ -78,6 +78,8 @@ func (e *LimitError) text() string {
 		return fmt.Sprintf("exceeded its time limit of %v (limits.time)", e.Time)
 	case "load":
 		return fmt.Sprintf("exceeded its time limit for loading, %v (limits.load)", e.Time)
+	case "fuel":
+		return fmt.Sprintf("exceeded its fuel limit of %d units (limits.fuel)", e.Max)
 	case "stack":
 		return "exceeded the stack limit: its calls are nested too deep"
 	case "memory":
@@ -116,7 +118,7 @@ func (e *ContractError) CauseName() string {
 
 // LoadError is a module that cannot be a plugin, or one that did not get through a stage of loading.
 type LoadError struct {
-	Stage string // read, contract, compile, instantiate, initialize, describe, manifest, grants, warmup
+	Stage string // preflight, contract, compile, instantiate, initialize, describe, manifest, grants, warmup
 	Err   error
 }
 

@@ -20,10 +20,19 @@ type Config struct {
 	CacheKey []byte
 	// Workers is how many modules are compiled side by side, 0 is GOMAXPROCS.
 	Workers int
+	// Memory is what the linear memories of all guests may have together, in bytes; 0 is
+	// DefaultTotalMemory. What idles is given up first.
+	Memory int64
+	// Verify compares each instance with its snapshot, byte by byte, whenever it was restored. It
+	// reads all memory on every call: it is for tests.
+	Verify bool
 	// Logger takes guests' log lines that no Observer takes, and troubles with the cache; nil
 	// discards.
 	Logger *slog.Logger
 }
+
+// DefaultTotalMemory is Config.Memory when that is 0, in bytes.
+const DefaultTotalMemory = 8 << 30
 
 // MinCacheKey is the least length of Config.CacheKey in bytes.
 const MinCacheKey = 16
@@ -31,9 +40,30 @@ const MinCacheKey = 16
 // Policy is what one plugin may do. The zero value is safe: default limits, nothing granted.
 type Policy struct {
 	Limits Limits
+	// Isolation is how a call gets its fresh state. The zero value restores a snapshot where that
+	// is possible.
+	Isolation Isolation
+	// Fixed, when it is not nil, is all the time and randomness that the guest sees: the same
+	// request then takes the same fuel and gives the same reply, on every run and machine.
+	Fixed *Fixed
 	// Config has the operator's settings that the plugin may read, by key: msgpack values. A key
 	// that is not there reads as nil.
 	Config map[string]abi.Raw
+}
+
+// Isolation is a way to give each call a state that no other call has touched.
+type Isolation uint8
+
+const (
+	Snapshot    Isolation = iota // restore what the call before wrote; instantiate where that cannot be
+	Instantiate                  // a new instance for every call, initialised anew
+)
+
+// Fixed is time that stands where it is put, moving a microsecond whenever it is looked at, and
+// randomness from a seed.
+type Fixed struct {
+	Time time.Time // what the guest's clocks begin with
+	Seed [32]byte
 }
 
 // Limits bound one plugin. A zero field is the documented default, never "no limit".
@@ -41,6 +71,7 @@ type Limits struct {
 	Time      time.Duration // a call's own time, DefaultTime
 	Load      time.Duration // each stage of loading, DefaultLoad
 	Grace     time.Duration // after the caller cancelled, DefaultGrace
+	Fuel      int64         // units a call or a stage of loading; 0: counted and not limited
 	Memory    int64         // bytes of linear memory, DefaultMemory
 	Request   int64         // bytes of a coded request, DefaultRequest
 	Output    int64         // bytes of a reply, DefaultOutput
@@ -76,6 +107,9 @@ func (l Limits) withDefaults() (Limits, error) {
 	if l.Memory > MaxMemory {
 		errs = append(errs, fmt.Errorf("limits.memory: %s is past the ceiling of %s",
 			byteText(l.Memory), byteText(MaxMemory)))
+	}
+	if l.Fuel < 0 {
+		errs = append(errs, fmt.Errorf("limits.fuel: %d is negative", l.Fuel))
 	}
 	errs = append(errs,
 		setDefault("time", &l.Time, DefaultTime),
@@ -113,6 +147,7 @@ type Observer struct {
 type CallStats struct {
 	Time    time.Duration // from having an instance to the end
 	Wait    time.Duration // until there was an instance
+	Fuel    int64         // units used; see doc.go of host/internal/rewrite for what costs how much
 	Memory  int64         // bytes of linear memory at the end
 	Stderr  string        // what it wrote there, its beginning and end, 4 KiB at most
 	Dropped int           // log lines and progress reports over Limits.LogRate

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -21,29 +22,24 @@ const (
 var hostCalls = []struct {
 	name            string
 	params, results int
-	call            func(r *run, mem guestMemory, args []uint64) (size int)
+	call            func(in *instance, mem guestMemory, args []uint64) (size int)
 }{
-	{"input", 2, 1, (*run).input},
-	{"output", 2, 0, (*run).output},
-	{"log", 3, 0, (*run).log},
-	{"progress", 2, 0, (*run).progress},
-	{"cancelled", 0, 1, (*run).isCancelled},
-	{"config", 2, 1, (*run).config},
-	{"http", 2, 1, (*run).denied},
-	{"kv", 2, 1, (*run).denied},
-	{"result", 2, 1, (*run).result},
+	{"input", 2, 1, (*instance).input},
+	{"output", 2, 0, (*instance).output},
+	{"log", 3, 0, (*instance).log},
+	{"progress", 2, 0, (*instance).progress},
+	{"cancelled", 0, 1, (*instance).cancelled},
+	{"config", 2, 1, (*instance).config},
+	{"http", 2, 1, (*instance).denied},
+	{"kv", 2, 1, (*instance).denied},
+	{"result", 2, 1, (*instance).result},
 }
 
 // hostFunction binds one of hostCalls to the engine.
-func hostFunction(call func(*run, guestMemory, []uint64) int) api.GoModuleFunc {
+func hostFunction(call func(*instance, guestMemory, []uint64) int) api.GoModuleFunc {
 	return func(ctx context.Context, mod api.Module, stack []uint64) {
-		r := ctx.Value(runKey{}).(*run)
-		select {
-		case <-r.stop:
-			panic(errStopped)
-		default:
-		}
-		size := call(r, guestMemory{mod.Memory()}, stack)
+		in := instanceOf(ctx)
+		size := call(in, guestMemory{mod.Memory()}, stack)
 		if len(stack) > 0 {
 			stack[0] = api.EncodeU32(uint32(size))
 		}
@@ -67,8 +63,10 @@ func (m guestMemory) view(what string, ptr, size uint64) []byte {
 }
 
 // input copies the request to the guest if it fits, and tells its size.
-func (r *run) input(mem guestMemory, args []uint64) int {
+func (in *instance) input(mem guestMemory, args []uint64) int {
+	r := &in.run
 	buf := mem.view("input", args[0], args[1])
+	in.charge(uint64(len(r.request)))
 	if len(r.request) <= len(buf) {
 		copy(buf, r.request)
 	}
@@ -77,7 +75,8 @@ func (r *run) input(mem guestMemory, args []uint64) int {
 
 // output takes the reply over, inside this call: what the guest does to its memory later is nothing
 // to the host.
-func (r *run) output(mem guestMemory, args []uint64) int {
+func (in *instance) output(mem guestMemory, args []uint64) int {
+	r := &in.run
 	switch {
 	case r.maxReply == 0:
 		panic(&ContractError{Detail: "output is not for " + r.stage})
@@ -93,15 +92,18 @@ func (r *run) output(mem guestMemory, args []uint64) int {
 	default:
 		panic(&LimitError{Limit: "output", Max: r.maxReply, Asked: int64(len(b))})
 	}
+	in.charge(uint64(len(b)))
 	r.reply = append(r.reply, b...)
 	r.replied = true
 	return 0
 }
 
 // log hands one line on, up to the rate.
-func (r *run) log(mem guestMemory, args []uint64) int {
+func (in *instance) log(mem guestMemory, args []uint64) int {
+	r := &in.run
 	b := mem.view("log", args[1], args[2])
-	if !r.module.lines.Allow() {
+	in.charge(uint64(min(len(b), maxLogLine)))
+	if !in.module.lines.Allow() {
 		r.dropped++
 		return 0
 	}
@@ -110,17 +112,22 @@ func (r *run) log(mem guestMemory, args []uint64) int {
 	if r.obs.Log != nil {
 		r.obs.Log(level, text)
 	} else {
-		r.module.logLine(r.stage, level, text)
+		in.module.logLine(r.stage, level, text)
 	}
 	return 0
 }
 
 // progress hands a report on, up to the rate. One that cannot be read is ignored: there is nobody to
 // tell.
-func (r *run) progress(mem guestMemory, args []uint64) int {
+func (in *instance) progress(mem guestMemory, args []uint64) int {
+	r := &in.run
 	b := mem.view("progress", args[0], args[1])
+	in.charge(uint64(min(len(b), maxProgress)))
 	if r.obs.Progress == nil || len(b) > maxProgress {
 		return 0
+	}
+	if r.reports == nil {
+		r.reports = newLimiter(in.module.limits.LogRate)
 	}
 	if !r.reports.Allow() {
 		r.dropped++
@@ -132,45 +139,50 @@ func (r *run) progress(mem guestMemory, args []uint64) int {
 	return 0
 }
 
-// isCancelled is 1 once the caller has cancelled.
-func (r *run) isCancelled(guestMemory, []uint64) int {
-	if r.inCall() && r.cancelled.Load() {
+// cancelled is 1 once the caller has cancelled.
+func (in *instance) cancelled(guestMemory, []uint64) int {
+	in.charge(0)
+	if in.run.inCall() && in.run.isCancelled(time.Now()) {
 		return 1
 	}
 	return 0
 }
 
 // config answers with the operator's value for a key, or nil.
-func (r *run) config(mem guestMemory, args []uint64) int {
+func (in *instance) config(mem guestMemory, args []uint64) int {
 	key := mem.view("config", args[0], args[1])
+	in.charge(uint64(min(len(key), maxConfigKey)))
 	if len(key) <= maxConfigKey {
-		if value, ok := r.module.policy.Config[string(key)]; ok {
-			return r.answer(value)
+		if value, ok := in.module.policy.Config[string(key)]; ok {
+			return in.keep(value)
 		}
 	}
-	return r.answer(abi.AppendNil(nil))
+	return in.keep(abi.AppendNil(nil))
 }
 
 // denied answers for a capability that the policy does not grant: only a plugin that marks it as
 // optional gets here.
-func (r *run) denied(mem guestMemory, args []uint64) int {
+func (in *instance) denied(mem guestMemory, args []uint64) int {
 	mem.view("host call", args[0], args[1])
-	if !r.inCall() {
-		return r.answer(appendCallError("not_now", "not while the plugin loads"))
+	in.charge(0)
+	if !in.run.inCall() {
+		return in.keep(appendCallError("not_now", "not while the plugin loads"))
 	}
-	return r.answer(appendCallError("denied", "the operator has not granted it"))
+	return in.keep(appendCallError("denied", "the operator has not granted it"))
 }
 
-// answer keeps what the guest will take with result.
-func (r *run) answer(b []byte) int {
-	r.pending = b
+// keep holds what the guest will take with result.
+func (in *instance) keep(b []byte) int {
+	in.run.pending = b
 	return len(b)
 }
 
 // result hands the pending answer over, if it fits, and tells its size.
-func (r *run) result(mem guestMemory, args []uint64) int {
+func (in *instance) result(mem guestMemory, args []uint64) int {
+	r := &in.run
 	buf := mem.view("result", args[0], args[1])
 	size := len(r.pending)
+	in.charge(uint64(size))
 	if size > 0 && size <= len(buf) {
 		copy(buf, r.pending)
 		r.pending = nil

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/wasi"
 )
 
 // Module is a compiled plugin under one policy. It is safe for concurrent use.
@@ -20,6 +21,7 @@ type Module struct {
 	policy   Policy
 	limits   *Limits // policy.Limits, none of them zero
 	manifest abi.Manifest
+	image    *image        // nil when every call has a new instance
 	lines    *rate.Limiter // log lines, all instances together
 	slots    chan struct{} // held by each instance
 
@@ -31,7 +33,9 @@ type Module struct {
 	running int           // Calls, queued ones too
 	closing chan struct{} // closed with closed
 	idle    chan struct{} // closed when closed and nothing runs
-	free    func()        // gives up what the module holds, once
+	free    []*instance   // restored, the one used last at the end
+	gone    bool          // nothing is kept any more
+	drop    func()        // gives up what the module holds, once
 }
 
 func newModule(e *Engine, c *code, p Policy) *Module {
@@ -46,9 +50,10 @@ func newModule(e *Engine, c *code, p Policy) *Module {
 	}
 	m.limits = &m.policy.Limits
 	m.killed, m.kill = context.WithCancel(context.Background())
-	m.free = sync.OnceFunc(func() {
+	m.drop = sync.OnceFunc(func() {
 		m.kill()
 		e.forget(m)
+		m.empty()
 		e.release(c)
 	})
 	return m
@@ -58,26 +63,25 @@ func newLimiter(perSecond int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), perSecond)
 }
 
-// newRun is a run of a stage of loading. A nil observer is an empty one.
-func (m *Module) newRun(stage string, obs *Observer) *run {
-	if obs == nil {
-		obs = &Observer{}
-	}
-	return &run{module: m, stage: stage, time: m.limits.Load, obs: obs,
-		reports: newLimiter(m.limits.LogRate)}
-}
-
 // Manifest is what the plugin says of itself.
 func (m *Module) Manifest() abi.Manifest { return m.manifest }
 
 // Digest is the SHA-256 of the module's bytes, in hex.
 func (m *Module) Digest() string { return fmt.Sprintf("%x", m.code.digest) }
 
-// Call runs one call in a fresh instance and appends the guest's reply, unscanned msgpack, to dst.
+// Road says how the module's calls get their fresh state, and why not by a snapshot, if so.
+func (m *Module) Road() (road Road, blockers []string) {
+	if m.image == nil {
+		return Instantiated, m.code.blockers
+	}
+	return Restored, nil
+}
+
+// Call runs one call in a fresh state and appends the guest's reply, unscanned msgpack, to dst.
 // Without an error there is a reply. req's DeadlineMS is set by Call.
 //
 // The errors are *TrapError, *ExitError, *LimitError and *ContractError for what the guest did,
-// ErrClosed, and the cause and the error of ctx, wrapped, when the caller gave up. Any other error is the host's
+// ErrClosed, and the cause of ctx, wrapped, when the caller gave up. Any other error is the host's
 // fault. Waiting for an instance counts against ctx only; Limits.Time begins when there is one.
 func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst []byte) (
 	reply []byte, stats CallStats, err error) {
@@ -91,61 +95,74 @@ func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst [
 		return dst, stats, err
 	}
 	defer func() { <-m.slots }()
-	r := m.newRun(stageCall, obs)
-	r.time, r.maxReply, r.reply = m.limits.Time, m.limits.Output, dst
-	if r.request, err = m.codeRequest(ctx, req); err != nil {
-		return dst, stats, err
-	}
 	in, err := m.acquire(ctx)
 	stats.Wait = time.Since(queued)
 	if err != nil {
 		return dst, stats, err
 	}
-	defer m.release(in)
+	reply, err = in.answer(ctx, &req, obs, dst, &stats)
+	if broken := m.release(in); broken != nil && m.engine.verify {
+		err = errors.Join(err, broken)
+	} else if broken != nil {
+		m.engine.logger.Error("instance dropped", "digest", m.Digest(), "error", broken)
+	}
+	if err != nil {
+		return dst, stats, err
+	}
+	return reply, stats, nil
+}
 
+// answer lets the instance carry out a call.
+func (in *instance) answer(ctx context.Context, req *abi.Request, obs *Observer, dst []byte,
+	stats *CallStats) ([]byte, error) {
+	m, r := in.module, &in.run
+	in.begin(ctx, stageCall, obs)
+	r.limit, r.maxReply, r.reply = m.limits.Time, m.limits.Output, dst
+	if err := in.ask(req); err != nil {
+		return dst, err
+	}
 	began := time.Now()
-	err = in.enter(ctx, r, abi.ExportCall)
+	err := in.enter(in.call)
 	stats.Time = time.Since(began)
-	stats.Memory = int64(in.memory.peak)
+	stats.Fuel = in.fuelUsed()
+	stats.Memory = in.memory.Size()
 	stats.Stderr = in.stderr.text()
 	stats.Dropped = r.dropped
 	if err == nil && !r.replied {
 		err = &ContractError{Detail: "returned without a reply", NoReply: true, Stderr: stats.Stderr}
 	}
-	if err != nil {
-		return dst, stats, err
-	}
-	return r.reply, stats, nil
+	reply := r.reply
+	*r = run{} // nothing of a call stays with the instance
+	return reply, err
 }
 
-// codeRequest gives the bytes that the guest will read. The guest's deadline is its own limit or the
-// caller's, whichever comes first.
-func (m *Module) codeRequest(ctx context.Context, req abi.Request) ([]byte, error) {
-	left := m.limits.Time
-	if deadline, ok := ctx.Deadline(); ok {
+// ask readies the bytes that the guest will read. The guest's deadline is its own limit or the caller's,
+// whichever comes first.
+func (in *instance) ask(req *abi.Request) error {
+	limits := in.module.limits
+	left := limits.Time
+	if deadline, ok := in.run.caller.Deadline(); ok {
 		left = min(left, time.Until(deadline))
 	}
+	if in.module.policy.Fixed != nil {
+		left = limits.Time
+	}
 	req.DeadlineMS = max(left.Milliseconds(), 1)
-	b := abi.AppendRequest(nil, &req)
-	if size := int64(len(b)); size > m.limits.Request {
-		return nil, &LimitError{Limit: "request", Max: m.limits.Request, Asked: size}
+	in.request = abi.AppendRequest(in.request[:0], req)
+	if size := int64(len(in.request)); size > limits.Request {
+		return &LimitError{Limit: "request", Max: limits.Request, Asked: size}
 	}
-	return b, nil
+	in.run.request = in.request
+	return nil
 }
 
-// acquire gives an instance in the state that every call begins with. What it says while it
-// initialises was heard when the module was loaded.
-func (m *Module) acquire(ctx context.Context) (*instance, error) {
-	in, err := m.instantiate(ctx, &Observer{Log: func(abi.Level, string) {}})
-	if load, ok := errors.AsType[*LoadError](err); ok {
-		// It could be loaded once, so the fault is this call's.
-		return nil, fmt.Errorf("%s: %w", load.Stage, load.Err)
+// fixed is the time and randomness of a first instance, nil for real ones.
+func (m *Module) fixed() *wasi.Fixed {
+	if m.policy.Fixed == nil {
+		return nil
 	}
-	return in, err
+	return &wasi.Fixed{Wall: m.policy.Fixed.Time.UnixNano(), Mono: 1, Seed: m.policy.Fixed.Seed}
 }
-
-// release takes an instance back after a call.
-func (m *Module) release(in *instance) { in.close() }
 
 func (m *Module) takeSlot(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -199,8 +216,24 @@ func (m *Module) Close(ctx context.Context) error {
 		m.kill()
 		<-m.idle
 	}
-	m.free()
+	m.drop()
 	return nil
+}
+
+// empty closes the instances that idle, and the image.
+func (m *Module) empty() {
+	m.mu.Lock()
+	free := m.free
+	m.free, m.gone = nil, true
+	m.mu.Unlock()
+	for _, in := range free {
+		in.close()
+	}
+	if m.image != nil {
+		if err := m.image.memory.Close(); err != nil {
+			m.engine.logger.Warn("closing a snapshot", "digest", m.Digest(), "error", err)
+		}
+	}
 }
 
 // logLine writes what no observer takes to the engine's log.

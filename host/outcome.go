@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/snapshot"
 )
 
 // traps names the engine's traps, which it tells apart by text only.
@@ -30,20 +32,21 @@ const (
 	engineStackTrace    = "wasm stack trace:\n\t"
 )
 
-// outcome says what a run's end means. err is the engine's, why is what stopped the guest, if
-// anything did. What ended badly wins over a reply; a guest that returned has not ended badly.
-func (in *instance) outcome(ctx context.Context, r *run, err, why error) error {
-	stderr := in.stderr.text()
+// outcome says what a run's end means, given the engine's error. What ended badly wins over a reply; a
+// guest that returned has not ended badly.
+func (in *instance) outcome(err error) error {
+	if err == nil {
+		return nil
+	}
+	r, stderr := &in.run, in.stderr.text()
 	var exit *sys.ExitError
 	exited := errors.As(err, &exit)
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errStopped), exited && why != nil && stopCode(exit.ExitCode()):
-		return r.stopped(ctx, why, stderr)
+	case errors.Is(err, errStopped):
+		return r.stopped(stderr)
 	case exited && exit.ExitCode() == 0 && r.inCall() && r.replied:
 		return nil
-	case exited && exit.ExitCode() != 0 && in.memory.denied > 0:
+	case exited && exit.ExitCode() != 0 && in.refused() != nil:
 		return in.memoryLimit(stderr)
 	case exited:
 		return &ExitError{Code: exit.ExitCode(), Stderr: stderr}
@@ -56,26 +59,20 @@ func (in *instance) outcome(ctx context.Context, r *run, err, why error) error {
 		limit.Stderr = stderr
 		return limit
 	}
-	return in.trap(r, err, stderr)
+	return in.trap(err, stderr)
 }
 
-// stopCode reports the exit codes that the engine gives a guest whose context is done. A guest may
-// exit with them too.
-func stopCode(code uint32) bool {
-	return code == sys.ExitCodeContextCanceled || code == sys.ExitCodeDeadlineExceeded
-}
-
-func (r *run) stopped(ctx context.Context, why error, stderr string) error {
-	switch why {
+func (r *run) stopped(stderr string) error {
+	switch r.why {
 	case errTime:
 		if r.inCall() {
-			return &LimitError{Limit: "time", Time: r.time, Stderr: stderr}
+			return &LimitError{Limit: "time", Time: r.limit, Stderr: stderr}
 		}
-		return &LimitError{Limit: "load", Time: r.time, Stderr: stderr}
+		return &LimitError{Limit: "load", Time: r.limit, Stderr: stderr}
 	case errCancelled:
-		return cancelled(ctx)
+		return cancelled(r.caller)
 	}
-	return why
+	return r.why
 }
 
 // cancelled is the end of a call whose caller gave up. It matches the context's cause, and its error
@@ -90,9 +87,10 @@ func (e *callerError) Error() string   { return "the caller gave up: " + e.cause
 func (e *callerError) Unwrap() []error { return []error{e.cause, e.err} }
 
 // trap tells the engine's remaining errors apart.
-func (in *instance) trap(r *run, err error, stderr string) error {
+func (in *instance) trap(err error, stderr string) error {
 	text := innermost(err).Error()
 	if text == engineStackOverflow {
+		in.broken = true // the engine keeps the whole stack of an overflow with the function
 		return &LimitError{Limit: "stack", Stderr: stderr}
 	}
 	for _, t := range traps {
@@ -101,7 +99,7 @@ func (in *instance) trap(r *run, err error, stderr string) error {
 		}
 		trap := &TrapError{Trap: t.name, Function: in.trapFunction(err), Stderr: stderr}
 		switch {
-		case in.memory.denied == 0:
+		case in.refused() == nil:
 		case t.name == "unreachable": // how compiled code gives up when it gets no memory
 			return in.memoryLimit(stderr)
 		default:
@@ -114,9 +112,7 @@ func (in *instance) trap(r *run, err error, stderr string) error {
 		// A function of the engine's own could not stand the guest's arguments.
 		return &ContractError{Detail: "broke a host function: " + first, Stderr: stderr}
 	}
-	if r.stage == stageInstantiate {
-		return engineError(err) // such as data that does not fit into memory
-	}
+	in.broken = true
 	return fmt.Errorf("the engine failed: %w", err)
 }
 
@@ -127,8 +123,18 @@ func engineError(err error) error {
 }
 
 func (in *instance) memoryLimit(stderr string) *LimitError {
-	return &LimitError{Limit: "memory", Max: int64(in.memory.limit),
-		Asked: int64(in.memory.denied), Stderr: stderr}
+	d := in.refused()
+	return &LimitError{Limit: "memory", Max: cmp.Or(d.Max, in.module.limits.Memory), Asked: d.Asked,
+		Stderr: stderr}
+}
+
+// refused is what the guest was last refused of memory by the host; what it asked past its own declared
+// maximum does not count.
+func (in *instance) refused() *snapshot.Denial {
+	if d := in.memory.Denied(); d != nil && d.Reason != snapshot.Declared {
+		return d
+	}
+	return nil
 }
 
 func innermost(err error) error {
@@ -148,6 +154,6 @@ func (in *instance) trapFunction(err error) string {
 	_, trace, _ := strings.Cut(err.Error(), engineStackTrace)
 	frame, _, _ := strings.Cut(trace, "\n")
 	frame = frameSignature.ReplaceAllString(frame, "")
-	frame = strings.TrimPrefix(frame, in.code.compiled.Name())
+	frame = strings.TrimPrefix(frame, in.module.code.compiled.Name())
 	return abi.CleanText(strings.TrimPrefix(frame, "."), max)
 }

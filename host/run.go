@@ -4,32 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// run is one entry into a guest, a stage of loading or a call: what the host functions serve it from
-// and what they take from it. It travels in the context under runKey.
+// run is one entry into a guest, a stage of loading or a call: what the host functions serve it from,
+// and what they take from it. It lies in its instance, which serves one run at a time.
 type run struct {
-	module   *Module
-	stage    string        // as LoadError has it, or "call"
-	time     time.Duration // the guest's own
+	stage    string
+	caller   context.Context // asked whether the caller still wants the answer, and nothing else
+	limit    time.Duration   // of the guest's own time
+	deadline time.Time       // when that is up
 	request  []byte
 	maxReply int64 // bytes; 0 where no reply belongs
 	obs      *Observer
-	reports  *rate.Limiter
+	reports  *rate.Limiter // of progress; nil until the first
 
-	reply     []byte
-	replied   bool
-	pending   []byte // the answer of the last host call, until it is taken
-	dropped   int
-	cancelled atomic.Bool     // by the caller
-	stop      <-chan struct{} // closed when the guest must end
+	reply   []byte
+	replied bool
+	pending []byte // the answer of the last host call, until it is taken
+	dropped int
+
+	granted   int64     // fuel so far
+	cancelled time.Time // when the caller was seen to have given up; zero: not yet
+	why       error     // what the guest was stopped for; nil: it was not
 }
-
-type runKey struct{}
 
 // The stages of a guest's life. All but stageCall are stages of loading.
 const (
@@ -46,38 +46,80 @@ func (r *run) inCall() bool { return r.stage == stageCall }
 var (
 	errTime      = errors.New("its own time is up")
 	errCancelled = errors.New("the caller cancelled")
-	errStopped   = errors.New("stopped in a host function")
 )
 
-// within does work in a context that is done when the guest must end: when its own time is up, a grace
-// after the caller's context is, or at once when the module is killed. It gives the work's error and why
-// the guest was stopped, nil when it was not.
-func (r *run) within(ctx context.Context, work func(context.Context) error) (err, why error) {
-	inner, stop := context.WithCancelCause(context.WithValue(context.Background(), runKey{}, r))
-	defer stop(nil)
-	r.stop = inner.Done()
+// errStopped ends a guest from inside a host function.
+var errStopped = errors.New("stopped in a host function")
 
-	timer := time.AfterFunc(r.time, func() {
-		if r.cancelled.Load() {
-			stop(errCancelled) // it was first, and this only shortens the grace
-		}
-		stop(errTime)
-	})
+// stop ends the guest. The first reason stands.
+func (r *run) stop(why error) {
+	if r.why == nil {
+		r.why = why
+	}
+	panic(errStopped)
+}
+
+// isCancelled asks whether the caller has given up, and notes when that was first seen.
+func (r *run) isCancelled(now time.Time) bool {
+	if r.cancelled.IsZero() && r.caller.Err() != nil {
+		r.cancelled = now
+	}
+	return !r.cancelled.IsZero()
+}
+
+// end is when the guest must stop: its deadline, or a grace after its caller gave up.
+func (r *run) end(grace time.Duration) (at time.Time, why error) {
+	if r.cancelled.IsZero() {
+		return r.deadline, errTime
+	}
+	if at = r.cancelled.Add(grace); at.Before(r.deadline) {
+		return at, errCancelled
+	}
+	return r.deadline, errCancelled
+}
+
+// look ends the guest if it must end.
+func (in *instance) look() {
+	r, now := &in.run, time.Now()
+	select {
+	case <-in.module.killed.Done():
+		r.stop(ErrClosed)
+	default:
+	}
+	r.isCancelled(now)
+	if at, why := r.end(in.module.limits.Grace); !now.Before(at) {
+		r.stop(why)
+	}
+}
+
+// sleep is what a guest waits by. It gives its turn up, and wakes early for a caller that gives up, so
+// that the guest may ask for that.
+func (in *instance) sleep(_ context.Context, d time.Duration) error {
+	in.look()
+	r := &in.run
+	at, _ := r.end(in.module.limits.Grace)
+	timer := time.NewTimer(min(d, time.Until(at)))
 	defer timer.Stop()
-	defer context.AfterFunc(r.module.killed, func() { stop(ErrClosed) })()
-	defer context.AfterFunc(ctx, func() {
-		r.cancelled.Store(true)
-		grace := time.NewTimer(r.module.limits.Grace)
-		defer grace.Stop()
-		select {
-		case <-grace.C:
-			stop(errCancelled)
-		case <-inner.Done():
-		}
-	})()
+	var cancel <-chan struct{}
+	if r.cancelled.IsZero() {
+		cancel = r.caller.Done()
+	}
+	in.module.engine.turns.give()
+	select {
+	case <-timer.C:
+	case <-cancel:
+	case <-in.module.killed.Done():
+	}
+	in.takeAgain()
+	in.look()
+	return nil
+}
 
-	err = guard(func() error { return work(inner) })
-	return err, context.Cause(inner)
+// takeAgain waits for a turn, which does not count as the guest's time.
+func (in *instance) takeAgain() {
+	began := time.Now()
+	in.module.engine.turns.again()
+	in.run.deadline = in.run.deadline.Add(time.Since(began))
 }
 
 // guard turns a panic of the engine's into an error: no guest's bytes may end the process.

@@ -26,6 +26,11 @@ type stream struct {
 	tail   []byte // what follows, at least its last tailBytes
 }
 
+// reset begins anew.
+func (s *stream) reset(limit int64, sink func(stderr bool, b []byte)) {
+	*s = stream{stderr: s.stderr, limit: limit, sink: sink, head: s.head[:0], tail: s.tail[:0]}
+}
+
 func (s *stream) Write(b []byte) (int, error) {
 	if room := s.limit - s.passed; room > 0 && s.sink != nil {
 		part := b[:min(int64(len(b)), room)]
