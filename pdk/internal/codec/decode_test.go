@@ -225,3 +225,31 @@ func TestDecodeLongSlice(t *testing.T) {
 		t.Errorf("%d elements, %v", len(any), err)
 	}
 }
+
+// Whatever the bytes: no panic, and what decodes as any can be encoded and decoded again.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{"\xc0", "\x93\x01\xa1a\x80", "\x81\xa2id\x01", "\xc1",
+		"\xdd\xff\xff\xff\xff",
+		"\x83\xa2id\x01\xa4list\x91\x81\xa1a\xcb\x3f\xf0\x00\x00\x00\x00\x00\x00\xa3map\xc0"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var o outer
+		_ = Decode(b, &o)
+		var x, y any
+		if Decode(b, &x) != nil {
+			return
+		}
+		raw, err := Append(nil, x)
+		if err != nil {
+			t.Skip() // deeper than a value may be: the reader allows for a frame around it
+		}
+		if err := Decode(raw, &y); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Append(nil, y)
+		if err != nil || string(again) != string(raw) {
+			t.Fatalf("%x, %v\n%x", again, err, raw)
+		}
+	})
+}
