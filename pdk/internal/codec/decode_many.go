@@ -136,7 +136,7 @@ func fill(v reflect.Value, s *field.Struct, seen []bool) *InputError {
 		switch {
 		case seen[i]:
 		case !f.Optional:
-			return wrong("the member " + f.Name + " is missing")
+			return wrong("the member " + strconv.Quote(f.Name) + " is missing")
 		case f.Default != "":
 			to := at(v, f.Index)
 			if to.Kind() == reflect.Pointer {

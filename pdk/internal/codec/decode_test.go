@@ -160,7 +160,7 @@ func TestDecodeErrors(t *testing.T) {
 		{`"noon"`, new(netip.Addr), `ParseAddr("noon"): unable to parse IP`},
 		{`{"f":[1]}`, new(arr), "/f: want 2 elements, have 1"},
 		{`{"f":[1,2,3]}`, new(arr), "/f: want 2 elements, have 3"},
-		{`{}`, new(outer), "the member id is missing"},
+		{`{}`, new(outer), `the member "id" is missing`},
 		{`{"id":1,"list":[{"a":1},{"a":"x"}]}`, new(outer),
 			"/list/1/a: want an integer, have a string"},
 		{`{"id":1,"map":{"a/b~c":1.5}}`, new(outer), "/map/a~1b~0c: want an integer, have 1.5"},
