@@ -9,14 +9,17 @@ import (
 	"io/fs"
 
 	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmagent/wasmagent/abi/abihost"
 )
 
 // digest is a module's identity: SHA-256 of its bytes.
 type digest = [sha256.Size]byte
 
-// code is a compiled module. Modules of the same bytes share it, whatever their policies.
+// code is a compiled module. Modules of the same bytes share it, whatever their policies and whether
+// they are stamped with a manifest or not.
 type code struct {
-	digest   digest
+	digest   digest        // of the bytes without a manifest
 	users    int           // under Engine.mu; the code is dropped when nobody is left
 	ready    chan struct{} // closed when compiled and err are set
 	compiled wazero.CompiledModule
@@ -26,6 +29,10 @@ type code struct {
 // code gives the compiled form of a module, compiling it if nobody else has or does. The engine
 // cannot bear two compiles of the same bytes at a time.
 func (e *Engine) code(ctx context.Context, wasm []byte) (*code, error) {
+	wasm, err := abihost.Bare(wasm)
+	if err != nil {
+		return nil, &LoadError{Stage: "read", Err: err}
+	}
 	sum := sha256.Sum256(wasm)
 	e.mu.Lock()
 	if e.closed {

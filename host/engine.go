@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -186,6 +187,7 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *
 		e.release(c)
 		return nil, nil, err
 	}
+	m.digest = sha256.Sum256(wasm)
 	return m, facts, nil
 }
 

@@ -17,6 +17,7 @@ import (
 type Module struct {
 	engine   *Engine
 	code     *code
+	digest   digest // of all its bytes
 	policy   Policy
 	limits   *Limits // policy.Limits, none of them zero
 	manifest abi.Manifest
@@ -71,7 +72,7 @@ func (m *Module) newRun(stage string, obs *Observer) *run {
 func (m *Module) Manifest() abi.Manifest { return m.manifest }
 
 // Digest is the SHA-256 of the module's bytes, in hex.
-func (m *Module) Digest() string { return fmt.Sprintf("%x", m.code.digest) }
+func (m *Module) Digest() string { return fmt.Sprintf("%x", m.digest) }
 
 // Call runs one call in a fresh instance and appends the guest's reply, unscanned msgpack, to dst.
 // Without an error there is a reply. req's DeadlineMS is set by Call.
