@@ -193,7 +193,9 @@ func (j *inspectJSON) importsByModule() []moduleImports {
 			i = len(list)
 			list = append(list, moduleImports{module: im.Module})
 		}
-		list[i].names = append(list[i].names, im.Name)
+		if !slices.Contains(list[i].names, im.Name) { // one may be imported twice
+			list[i].names = append(list[i].names, im.Name)
+		}
 	}
 	return list
 }
