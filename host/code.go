@@ -16,8 +16,8 @@ import (
 // digest is a module's identity: SHA-256 of its bytes.
 type digest = [sha256.Size]byte
 
-// code is a compiled module. Modules of the same bytes share it, whatever their policies and whether
-// they are stamped with a manifest or not.
+// code is a compiled module. Modules of the same bytes share it, whatever their policies and
+// whether they are stamped with a manifest or not.
 type code struct {
 	digest   digest        // of the bytes without a manifest
 	users    int           // under Engine.mu; the code is dropped when nobody is left
@@ -97,7 +97,8 @@ func (e *Engine) release(c *code) {
 	if last && c.compiled != nil {
 		err := guard(func() error { return c.compiled.Close(context.Background()) })
 		if err != nil {
-			e.logger.Warn("dropping compiled code", "digest", fmt.Sprintf("%x", c.digest), "error", err)
+			e.logger.Warn("dropping compiled code",
+				"digest", fmt.Sprintf("%x", c.digest), "error", err)
 		}
 	}
 }

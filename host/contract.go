@@ -27,8 +27,8 @@ var exports = []struct {
 	{abi.ExportCall, true},
 }
 
-// checkContract holds a module against the plugin contract. links has the signature of each function
-// that can be imported, by module and name. It finds all problems before it answers.
+// checkContract holds a module against the plugin contract. links has the signature of each
+// function that can be imported, by module and name. It finds all problems before it answers.
 func checkContract(f *factReader, links map[string]map[string]string, l Limits) error {
 	problems := slices.Concat(f.refused, checkImports(f, links), checkExports(f), checkMemory(f, l))
 	if len(problems) == 0 {
@@ -72,7 +72,8 @@ func checkExports(f *factReader) (problems []string) {
 	for _, e := range f.Exports {
 		has[e.Name] = e
 		if strings.HasPrefix(e.Name, reserved) {
-			problems = append(problems, fmt.Sprintf("export %s: the name is reserved", shown(e.Name)))
+			problems = append(problems,
+				fmt.Sprintf("export %s: the name is reserved", shown(e.Name)))
 		}
 	}
 	for _, want := range exports {
@@ -121,11 +122,11 @@ func checkMemory(f *factReader, l Limits) (problems []string) {
 // shown is a guest's name as errors print it: clean and cut.
 func shown(name string) string {
 	const max = 80
-	if clean := abi.CleanText(name, max); clean == name {
+	clean := abi.CleanText(name, max)
+	if clean == name {
 		return name
-	} else {
-		return fmt.Sprintf("%q", clean)
 	}
+	return fmt.Sprintf("%q", clean)
 }
 
 // missingGrants lists what a plugin needs, by its imports or its manifest, and cannot have. A need

@@ -121,7 +121,8 @@ func i32s(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.Valu
 func signatures(mod api.Module) map[string]string {
 	out := map[string]string{}
 	for name, def := range mod.ExportedFunctionDefinitions() {
-		out[name] = "(" + typeWords(def.ParamTypes()) + ") -> (" + typeWords(def.ResultTypes()) + ")"
+		params, results := typeWords(def.ParamTypes()), typeWords(def.ResultTypes())
+		out[name] = "(" + params + ") -> (" + results + ")"
 	}
 	return out
 }
@@ -135,8 +136,8 @@ func typeWords(types []api.ValueType) string {
 }
 
 // Compile makes a plugin of a module under a policy: it checks, compiles, initialises and describes
-// it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm is
-// not kept. A compile that has begun is not ended by ctx, but Compile returns.
+// it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm
+// is not kept. A compile that has begun is not ended by ctx, but Compile returns.
 func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
 	m, facts, err := e.prepare(ctx, wasm, p)
 	if err != nil {
@@ -148,9 +149,9 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, e
 	return m, nil
 }
 
-// Describe gives the manifest that a module describes itself with, byte for byte, to be stamped into
-// it. It takes a module as far as Compile does to learn it, but needs no grants, and a manifest that
-// is stamped in already does not count.
+// Describe gives the manifest that a module describes itself with, byte for byte, to be stamped
+// into it. It takes a module as far as Compile does to learn it, but needs no grants, and a
+// manifest that is stamped in already does not count.
 func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, error) {
 	m, _, err := e.prepare(ctx, wasm, p)
 	if err != nil {

@@ -20,8 +20,8 @@ type TrapError struct {
 	// indirect_call, table or null_reference.
 	Trap     string
 	Function string // the function it happened in, from the name section; may be empty
-	// Stderr is the beginning and the end of the guest's stderr, 4 KiB of it at most: a Go panic or a
-	// Rust abort explains itself there. The other errors have it too.
+	// Stderr is the beginning and the end of the guest's stderr, 4 KiB of it at most: a Go panic or
+	// a Rust abort explains itself there. The other errors have it too.
 	Stderr string
 	Note   string // what the host knows besides, such as an earlier denial of memory
 }
@@ -114,9 +114,12 @@ func (e *ContractError) CauseName() string {
 	return "contract"
 }
 
-// LoadError is a module that cannot be a plugin, or one that did not get through a stage of loading.
+// LoadError is a module that cannot be a plugin, or one that did not get through a stage of
+// loading.
 type LoadError struct {
-	Stage string // read, contract, compile, instantiate, initialize, describe, manifest, grants, warmup
+	// Stage is read, contract, compile, instantiate, initialize, describe, manifest, grants or
+	// warmup.
+	Stage string
 	Err   error
 }
 

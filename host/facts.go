@@ -58,8 +58,8 @@ var (
 
 var kinds = [...]string{"func", "table", "memory", "global", "tag"}
 
-// Inspect reads a module's imports, exports and memories. It compiles and runs nothing, and an error
-// means only that the bytes are no module: whether they can be a plugin is Compile's to say.
+// Inspect reads a module's imports, exports and memories. It compiles and runs nothing, and an
+// error means only that the bytes are no module: whether they can be a plugin is Compile's to say.
 func Inspect(wasm []byte) (*Facts, error) {
 	f, err := readFacts(wasm)
 	if err != nil {
@@ -133,7 +133,8 @@ func (f *factReader) refuse(problem string) { f.refused = append(f.refused, prob
 
 func (f *factReader) typ(r *reader) {
 	if form := r.byte(); form != 0x60 && r.err == nil {
-		r.fail(fmt.Errorf("type form %#x: garbage-collected and recursive types are not supported", form))
+		r.fail(fmt.Errorf(
+			"type form %#x: garbage-collected and recursive types are not supported", form))
 		return
 	}
 	params := readTypes(r)

@@ -115,8 +115,8 @@ func (r *run) log(mem guestMemory, args []uint64) int {
 	return 0
 }
 
-// progress hands a report on, up to the rate. One that cannot be read is ignored: there is nobody to
-// tell.
+// progress hands a report on, up to the rate. One that cannot be read is ignored: there is nobody
+// to tell.
 func (r *run) progress(mem guestMemory, args []uint64) int {
 	b := mem.view("progress", args[0], args[1])
 	if r.obs.Progress == nil || len(b) > maxProgress {

@@ -78,8 +78,9 @@ func (m *Module) Digest() string { return fmt.Sprintf("%x", m.digest) }
 // Without an error there is a reply. req's DeadlineMS is set by Call.
 //
 // The errors are *TrapError, *ExitError, *LimitError and *ContractError for what the guest did,
-// ErrClosed, and the cause and the error of ctx, wrapped, when the caller gave up. Any other error is the host's
-// fault. Waiting for an instance counts against ctx only; Limits.Time begins when there is one.
+// ErrClosed, and the cause and the error of ctx, wrapped, when the caller gave up. Any other error
+// is the host's fault. Waiting for an instance counts against ctx only; Limits.Time begins when
+// there is one.
 func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst []byte) (
 	reply []byte, stats CallStats, err error) {
 	if err := m.begin(); err != nil {
@@ -111,7 +112,8 @@ func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst [
 	stats.Stderr = in.stderr.text()
 	stats.Dropped = r.dropped
 	if err == nil && !r.replied {
-		err = &ContractError{Detail: "returned without a reply", NoReply: true, Stderr: stats.Stderr}
+		err = &ContractError{Detail: "returned without a reply", NoReply: true,
+			Stderr: stats.Stderr}
 	}
 	if err != nil {
 		return dst, stats, err
@@ -119,8 +121,8 @@ func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst [
 	return r.reply, stats, nil
 }
 
-// codeRequest gives the bytes that the guest will read. The guest's deadline is its own limit or the
-// caller's, whichever comes first.
+// codeRequest gives the bytes that the guest will read. The guest's deadline is its own limit or
+// the caller's, whichever comes first.
 func (m *Module) codeRequest(ctx context.Context, req abi.Request) ([]byte, error) {
 	left := m.limits.Time
 	if deadline, ok := ctx.Deadline(); ok {

@@ -78,8 +78,8 @@ func (r *run) stopped(ctx context.Context, why error, stderr string) error {
 	return why
 }
 
-// cancelled is the end of a call whose caller gave up. It matches the context's cause, and its error
-// where that is another.
+// cancelled is the end of a call whose caller gave up. It matches the context's cause, and its
+// error where that is another.
 func cancelled(ctx context.Context) error {
 	return &callerError{cause: context.Cause(ctx), err: ctx.Err()}
 }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// run is one entry into a guest, a stage of loading or a call: what the host functions serve it from
-// and what they take from it. It travels in the context under runKey.
+// run is one entry into a guest, a stage of loading or a call: what the host functions serve it
+// from and what they take from it. It travels in the context under runKey.
 type run struct {
 	module   *Module
 	stage    string        // as LoadError has it, or "call"
@@ -49,9 +49,9 @@ var (
 	errStopped   = errors.New("stopped in a host function")
 )
 
-// within does work in a context that is done when the guest must end: when its own time is up, a grace
-// after the caller's context is, or at once when the module is killed. It gives the work's error and why
-// the guest was stopped, nil when it was not.
+// within does work in a context that is done when the guest must end: when its own time is up, a
+// grace after the caller's context is, or at once when the module is killed. It gives the work's
+// error and why the guest was stopped, nil when it was not.
 func (r *run) within(ctx context.Context, work func(context.Context) error) (err, why error) {
 	inner, stop := context.WithCancelCause(context.WithValue(context.Background(), runKey{}, r))
 	defer stop(nil)

@@ -3,14 +3,14 @@ package host
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/abihost"
 )
 
-// load takes a first instance through the stages, so that what cannot work is refused here and not in
-// a call, and learns the manifest.
+// load takes a first instance through the stages, so that what cannot work is refused here and not
+// in a call, and learns the manifest.
 func (m *Module) load(ctx context.Context, wasm []byte, facts *factReader) error {
 	if err := m.begin(); err != nil {
 		return err
@@ -82,8 +82,9 @@ func readManifest(raw, wasm []byte) (abi.Manifest, error) {
 		return abi.Manifest{}, err
 	}
 	if ok && !bytes.Equal(stamped, raw) {
-		return abi.Manifest{}, errors.New("the plugin describes itself otherwise than its section " +
-			abi.ManifestSection + " does: stamp it again")
+		return abi.Manifest{}, fmt.Errorf(
+			"the plugin describes itself otherwise than its section %s does: stamp it again",
+			abi.ManifestSection)
 	}
 	return manifest, nil
 }

@@ -22,9 +22,9 @@ import (
 // buildFlags are those that plugins are built with.
 var buildFlags = []string{"-trimpath", "-buildmode=c-shared", "-ldflags=-s -w"}
 
-// GoPlugin compiles the Go plugin in a directory and gives the module's bytes. The result is kept in the
-// user's cache under a digest of all that goes into it, so that each state of the sources is built once,
-// whichever test or process asks first. Nothing is downloaded.
+// GoPlugin compiles the Go plugin in a directory and gives the module's bytes. The result is kept
+// in the user's cache under a digest of all that goes into it, so that each state of the sources is
+// built once, whichever test or process asks first. Nothing is downloaded.
 func GoPlugin(tb testing.TB, dir string) []byte {
 	tb.Helper()
 	abs, err := filepath.Abs(dir)
@@ -76,7 +76,8 @@ func buildOnce(dir string) ([]byte, error) {
 // sourceKey is a digest of the tool chain and of every file, outside the standard library, that the
 // plugin is made of.
 func sourceKey(dir string) (string, error) {
-	out, err := goCommand(dir, "list", "-deps", "-json=ImportPath,Dir,Standard,GoFiles,SFiles,EmbedFiles", ".")
+	out, err := goCommand(dir, "list", "-deps",
+		"-json=ImportPath,Dir,Standard,GoFiles,SFiles,EmbedFiles", ".")
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +99,8 @@ func sourceKey(dir string) (string, error) {
 			continue
 		}
 		for _, name := range slices.Concat(pkg.GoFiles, pkg.SFiles, pkg.EmbedFiles) {
-			if err := addFile(sum, pkg.ImportPath+"/"+name, filepath.Join(pkg.Dir, name)); err != nil {
+			err := addFile(sum, pkg.ImportPath+"/"+name, filepath.Join(pkg.Dir, name))
+			if err != nil {
 				return "", err
 			}
 		}
