@@ -165,10 +165,27 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 
+// closeGrace is how long a command that was ended early goes on tidying up. A compile cannot be
+// stopped, and nobody waits for it.
+const closeGrace = time.Second
+
 // close gives back what the command opened, the last thing first.
 func (a *app) close() {
-	for _, f := range slices.Backward(a.atEnd) {
-		f()
+	early := a.ctx != nil && a.ctx.Err() != nil
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, f := range slices.Backward(a.atEnd) {
+			f()
+		}
+	}()
+	if !early {
+		<-done
+		return
+	}
+	select {
+	case <-done:
+	case <-time.After(closeGrace):
 	}
 }
 
