@@ -92,9 +92,14 @@ func Call(t *testing.T, tool, args string) string {
 	if err != nil {
 		return describe(t, err) + "\n"
 	}
+	return indent(t, result)
+}
+
+func indent(t *testing.T, text string) string {
+	t.Helper()
 	var out bytes.Buffer
-	if err := json.Indent(&out, []byte(result), "", "  "); err != nil {
-		t.Fatalf("%s gave no JSON: %v", tool, err)
+	if err := json.Indent(&out, bytes.TrimSpace([]byte(text)), "", "  "); err != nil {
+		t.Fatalf("%s is no JSON: %v", text, err)
 	}
 	return out.String() + "\n"
 }
