@@ -20,10 +20,11 @@ func (a *app) buildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build DIR | FILE.wasm",
 		Short: "Compile a Go plugin and stamp its manifest in",
-		Long: `Compile the Go package in DIR into a plugin, ask it in the sandbox what it is, and stamp the answer
-into the file, so that it can be listed and reviewed without running it. A finished module in any
-language is stamped only. The file is the directory's name with .wasm, in the working directory,
-unless -o says otherwise; a finished module is stamped in place.`,
+		Long: `Compile the Go package in DIR into a plugin, ask it in the sandbox what it is, and
+stamp the answer into the file, so that it can be listed and reviewed without running
+it. A finished module in any language is stamped only. The file is the directory's
+name with .wasm, in the working directory, unless -o says otherwise; a finished module
+is stamped in place.`,
 		Args: takes(1, 1, "one directory or file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.build(cmd.Context(), args[0], out)

@@ -132,7 +132,8 @@ func removeOthers(out string, all []example) error {
 
 // compileExamples compiles and stamps what is stale. The mark of a plugin is written last: what was
 // interrupted is built again.
-func (a *app) compileExamples(ctx context.Context, stale []example, prints map[string]string) error {
+func (a *app) compileExamples(ctx context.Context, stale []example,
+	prints map[string]string) error {
 	var targets []build.Target
 	for _, e := range stale {
 		if err := os.Remove(e.mark); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -54,9 +54,10 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wasmagent",
 		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
-		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and calls them
-with JSON. A plugin runs in a sandbox that is given nothing: no files, no network, no
-environment. When a call goes wrong, the error says exactly what went wrong and who must act.
+		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and
+calls them with JSON. A plugin runs in a sandbox that is given nothing: no files, no
+network, no environment. When a call goes wrong, the error says exactly what went
+wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
 		Args:              a.noSuchCommand,
