@@ -180,6 +180,18 @@ func TestCacheReplacesUselessEntries(t *testing.T) {
 	}
 }
 
+// Compiled code is bound to the very version of the engine that go.mod names.
+func TestCacheKnowsEngineVersion(t *testing.T) {
+	mod, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(mod), "github.com/tetratelabs/"+host.EngineVersion+"\n") &&
+		!strings.Contains(string(mod), "github.com/tetratelabs/"+host.EngineVersion+" ") {
+		t.Errorf("go.mod has another version than %s", host.EngineVersion)
+	}
+}
+
 // What a killed process left, and entries that nobody has used for a month, are removed; what
 // others still use is not.
 func TestCacheIsTidied(t *testing.T) {

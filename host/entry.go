@@ -19,11 +19,14 @@ type entry struct {
 
 // An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the code.
 const (
-	entryVersion  = "wasmagent compiled code 1\n"
+	entryVersion  = "wasmagent compiled code 1, " + engineVersion + "\n"
 	entryMAC      = sha256.Size
 	entryName     = 2 * sha256.Size
 	maxEntryBytes = 1 << 30
 )
+
+// engineVersion keeps code of another engine out, also where the engine does not know its own version.
+const engineVersion = "wazero v1.12.0"
 
 var errEntry = errors.New("the cache entry is damaged, or was not written by this installation")
 

@@ -17,3 +17,6 @@ func ReplaceEntry(dir string, key, wasm []byte, name string, code []byte) error 
 
 // EntriesDir is where an engine keeps its entries.
 func EntriesDir(e *Engine) string { return e.disk.entries }
+
+// EngineVersion is the engine that cache entries are bound to.
+const EngineVersion = engineVersion

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -70,7 +71,19 @@ func buildOnce(dir string) ([]byte, error) {
 	if err := os.Rename(made, file); err != nil {
 		return nil, err
 	}
+	removeOld(cache)
 	return os.ReadFile(file)
+}
+
+// removeOld takes away plugins that were built long ago, and their locks: their sources are no more.
+func removeOld(dir string) {
+	const age = 7 * 24 * time.Hour
+	list, _ := os.ReadDir(dir)
+	for _, f := range list {
+		if info, err := f.Info(); err == nil && time.Since(info.ModTime()) > age {
+			_ = os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
 }
 
 // sourceKey is a digest of the tool chain and of every file, outside the standard library, that the
