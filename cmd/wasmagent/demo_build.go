@@ -157,6 +157,7 @@ func (a *app) compileExamples(ctx context.Context, stale []example,
 	if err != nil {
 		return err
 	}
+	m.begin("stamped", len(stale))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, e := range stale {

@@ -67,13 +67,23 @@ func (m *meter) open(stage string, total int) *stageBar {
 		mpb.PrependDecorators(
 			decor.Name(stage, decor.WC{W: nameWidth, C: decor.DindentRight}),
 			decor.CountersNoUnit(" %d/%d ")),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			return b.name
-		})))
+		mpb.AppendDecorators(decor.OnComplete(decor.Any(b.at), "")))
 	m.stage[stage] = b
 	return b
+}
+
+// at gives what the stage is at.
+func (b *stageBar) at(decor.Statistics) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.name
+}
+
+// begin shows a stage before its first step is done.
+func (m *meter) begin(stage string, total int) {
+	if m.bars != nil {
+		m.open(stage, total)
+	}
 }
 
 // close ends the bars, those of unfinished stages too.
