@@ -54,20 +54,26 @@ func (a *app) build(ctx context.Context, source, out string) error {
 			return err
 		}
 	}
+	module := source
 	if info.IsDir() {
-		fmt.Fprintf(a.err, "compiling %s\n", source)
-		if err := build.Compile(ctx, build.Target{Dir: source, Out: out}, nil); err != nil {
+		dir, err := os.MkdirTemp("", "wasmagent-build-")
+		if err != nil {
 			return err
 		}
-		source = out
+		defer os.RemoveAll(dir)
+		module = filepath.Join(dir, "plugin.wasm")
+		fmt.Fprintf(a.err, "compiling %s\n", source)
+		if err := build.Compile(ctx, build.Target{Dir: source, Out: module}, nil); err != nil {
+			return err
+		}
 	}
 	engine, err := a.sandbox(ctx)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.err, "describing %s\n", source)
-	if err := stampFile(ctx, engine, source, out); err != nil {
-		return err
+	if err := stampFile(ctx, engine, module, out); err != nil {
+		return fmt.Errorf("%s: %w", source, err)
 	}
 	return a.printBuilt(ctx, out)
 }

@@ -163,7 +163,7 @@ func (a *app) compileExamples(ctx context.Context, stale []example,
 	for _, e := range stale {
 		group.Go(func() error {
 			if err := stampFile(ctx, engine, e.file, e.file); err != nil {
-				return err
+				return fmt.Errorf("%s: %w", e.file, err)
 			}
 			m.step("stamped", e.name, len(stale), false)
 			return os.WriteFile(e.mark, []byte(prints[e.name]), 0o600)
@@ -180,7 +180,7 @@ func stampFile(ctx context.Context, engine *host.Engine, source, out string) err
 	}
 	stamped, err := build.Stamp(ctx, engine, wasm)
 	if err != nil {
-		return fmt.Errorf("%s: %w", source, err)
+		return err
 	}
 	return build.WriteFile(out, stamped)
 }

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmagent/wasmagent/host"
 )
 
 func TestSplitTarget(t *testing.T) {
@@ -74,6 +78,24 @@ func TestFieldTypes(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%+v of %q: %s, %v; want %s", c.schema, c.text, got, err, c.want)
+		}
+	}
+}
+
+func TestPluginLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "big.wasm")
+	for _, c := range []struct {
+		size int64
+		ok   bool
+	}{{host.DefaultModule, true}, {host.DefaultModule + 1, false}} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, c.size); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := readPlugin(path); (err == nil) != c.ok {
+			t.Errorf("%d bytes: read %d, %v", c.size, len(b), err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type meter struct {
 	w    io.Writer
 	bars *mpb.Progress // nil without a terminal
 
-	mu    sync.Mutex
+	mu    sync.Mutex // also of lines, one at a time
 	stage map[string]*stageBar
 }
 
@@ -45,6 +45,8 @@ func (m *meter) step(stage, name string, total int, small bool) {
 	name = filepath.Base(name)
 	if m.bars == nil {
 		if !small {
+			m.mu.Lock()
+			defer m.mu.Unlock()
 			fmt.Fprintf(m.w, "%s %s\n", stage, visible(name))
 		}
 		return
