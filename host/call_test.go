@@ -15,8 +15,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
-// Every way in which a guest can end a call badly: the wire name and the whole text. After each, the
-// next call of the same plugin and a call of another plugin must be as if nothing had happened.
+// Every way in which a guest can end a call badly: the wire name and the whole text. After each,
+// the next call of the same plugin and a call of another plugin must be as if nothing had happened.
 func TestHowCallsEnd(t *testing.T) {
 	const inCall = ` in function "wasmagent_call"`
 	second := hosttest.Then(hosttest.OK, hosttest.OK)
@@ -178,6 +178,7 @@ func TestReplies(t *testing.T) {
 		{"memory changed after output", hosttest.Then(hosttest.Reply([]byte("kept")),
 			hosttest.Instrs(asm.I32Const(0), asm.I32Const(0), asm.I32Const(65536), asm.MemoryFill)),
 			"kept"},
+		{"polling stdin alone does not wait", hosttest.Then(pollStdin, hosttest.OK), "\x81\xa2ok\xc3"},
 		{"stdin is at its end", hosttest.Then(readStdin, hosttest.OK), "\x81\xa2ok\xc3"},
 	} {
 		m := plugin(t, hosttest.Engine(t), c.body, host.Policy{})
@@ -188,6 +189,14 @@ func TestReplies(t *testing.T) {
 	}
 }
 
+// pollStdin waits for stdin to have something, and for nothing else.
+func pollStdin(k *hosttest.Kit) asm.Instr {
+	var subscription [48]byte
+	subscription[8] = 1 // to reading, of descriptor 0
+	return k.Bytes(subscription[:]) + asm.Drop + asm.I32Const(hosttest.Scratch) + asm.I32Const(1) +
+		asm.I32Const(hosttest.Scratch+64) + asm.Call(k.Poll) + asm.If(asm.Unreachable)
+}
+
 // readStdin traps unless reading stdin succeeds with nothing.
 func readStdin(k *hosttest.Kit) asm.Instr {
 	vector := k.Bytes([]byte("\x00\x80\x00\x00\x01\x00\x00\x00")) // one byte at Scratch
@@ -196,8 +205,8 @@ func readStdin(k *hosttest.Kit) asm.Instr {
 		asm.If(asm.Unreachable)
 }
 
-// A guest sees the request as coded, and the time it has: its own limit, or the caller's when that is
-// nearer.
+// A guest sees the request as coded, and the time it has: its own limit, or the caller's when that
+// is nearer.
 func TestRequestReachesGuest(t *testing.T) {
 	raw := hosttest.Then(hosttest.ReadRequest, func(k *hosttest.Kit) asm.Instr {
 		return asm.I32Const(40<<10) + asm.LocalGet(0) + asm.Call(k.Output)
@@ -289,7 +298,8 @@ func TestWildSystemCalls(t *testing.T) {
 			four := asm.Repeat(4, asm.I32Const(n))
 			return asm.Seq(
 				four, asm.Call(k.Poll), asm.Drop,
-				asm.I32Const(0), asm.I32Const(0), asm.I32Const(n), asm.I32Const(0), asm.Call(k.Poll), asm.Drop,
+				asm.I32Const(0), asm.I32Const(0), asm.I32Const(n), asm.I32Const(0),
+				asm.Call(k.Poll), asm.Drop,
 				four, asm.Call(k.Write), asm.Drop,
 				four, asm.Call(k.ReadFD), asm.Drop,
 				asm.I32Const(n), asm.I32Const(n), asm.Call(k.Random), asm.Drop,

@@ -29,8 +29,9 @@ func onLog(f func()) *host.Observer {
 	return &host.Observer{Log: func(abi.Level, string) { f() }}
 }
 
-// A guest that looks for it learns of its caller's cancelling and may still answer; one that does not is
-// ended after the grace, with the caller's own cause. Three times each, so that nothing is left behind.
+// A guest that looks for it learns of its caller's cancelling and may still answer; one that does
+// not is ended after the grace, with the caller's own cause. Three times each, so that nothing is
+// left behind.
 func TestCallerCancels(t *testing.T) {
 	e := hosttest.Engine(t)
 	attentive := plugin(t, e, begin(hosttest.Then(hosttest.UntilCancelled, hosttest.OK)),
@@ -60,7 +61,8 @@ func TestCallersDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := call(ctx, m, "", nil)
-	if _, ok := errors.AsType[*host.LimitError](err); ok || !errors.Is(err, context.DeadlineExceeded) {
+	_, limit := errors.AsType[*host.LimitError](err)
+	if limit || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	_, err = call(ctx, m, "", nil) // over before it began
@@ -103,7 +105,8 @@ func TestInstancesAtTheirEdge(t *testing.T) {
 	var wg sync.WaitGroup
 	for range limit + 1 {
 		wg.Go(func() {
-			if _, err := call(t.Context(), m, "", onLog(func() { running <- struct{}{}; <-finish })); err != nil {
+			obs := onLog(func() { running <- struct{}{}; <-finish })
+			if _, err := call(t.Context(), m, "", obs); err != nil {
 				t.Error(err)
 			}
 		})

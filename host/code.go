@@ -10,15 +10,17 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
 // digest is a module's identity: SHA-256 of its bytes.
 type digest = [sha256.Size]byte
 
-// code is a compiled module. Modules of the same bytes share it, whatever their policies.
+// code is a compiled module. Modules of the same bytes share it, whatever their policies and
+// whether they are stamped with a manifest or not.
 type code struct {
-	digest   digest
+	digest   digest        // of the bytes without a manifest
 	plan     rewrite.Plan  // what was lifted out of it
 	blockers []string      // why its instances cannot be restored
 	users    int           // under Engine.mu; the code is dropped when nobody is left
@@ -30,6 +32,10 @@ type code struct {
 // code gives the compiled form of a module, compiling it if nobody else has or does. The engine
 // cannot bear two compiles of the same bytes at a time.
 func (e *Engine) code(ctx context.Context, wasm []byte, facts *rewrite.Facts) (*code, error) {
+	wasm, err := abihost.Bare(wasm)
+	if err != nil {
+		return nil, &LoadError{Stage: "preflight", Err: err}
+	}
 	sum := sha256.Sum256(wasm)
 	e.mu.Lock()
 	if e.closed {
@@ -70,6 +76,11 @@ func (e *Engine) build(c *code, wasm []byte, facts *rewrite.Facts) {
 		if e.isClosed() {
 			return ErrClosed
 		}
+		if facts.Size != len(wasm) { // they are of the stamped form
+			if facts, err = preflight(wasm); err != nil {
+				return err
+			}
+		}
 		if len(facts.Oversize) > 0 {
 			return facts.Oversize[0]
 		}
@@ -80,7 +91,7 @@ func (e *Engine) build(c *code, wasm []byte, facts *rewrite.Facts) {
 			c.plan.Data[i].Bytes = bytes.Clone(c.plan.Data[i].Bytes)
 		}
 		if e.disk != nil {
-			c.compiled, err = e.disk.compile(e.runtime, sha256.Sum256(wasm), wasm)
+			c.compiled, err = e.disk.compile(e.runtime, c.digest, wasm)
 		} else {
 			c.compiled, err = e.runtime.CompileModule(context.Background(), wasm)
 		}
@@ -103,7 +114,8 @@ func (e *Engine) release(c *code) {
 	if last && c.compiled != nil {
 		err := guard(func() error { return c.compiled.Close(context.Background()) })
 		if err != nil {
-			e.logger.Warn("dropping compiled code", "digest", fmt.Sprintf("%x", c.digest), "error", err)
+			e.logger.Warn("dropping compiled code",
+				"digest", fmt.Sprintf("%x", c.digest), "error", err)
 		}
 	}
 }

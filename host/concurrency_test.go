@@ -26,7 +26,8 @@ func TestManyCallers(t *testing.T) {
 	wg.Wait()
 }
 
-// Goroutines that make, call and close modules of the same bytes and of their own, at the same time.
+// Goroutines that make, call and close modules of the same bytes and of their own, at the same
+// time.
 func TestCompileAndCloseConcurrently(t *testing.T) {
 	e := hosttest.Engine(t)
 	var wg sync.WaitGroup

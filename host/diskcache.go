@@ -11,20 +11,22 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/tetratelabs/wazero"
 )
 
 // diskCache keeps compiled code between processes.
 //
 // The engine trusts what lies in its cache directory: machine code, guarded by a checksum that
-// anybody can compute. So it only ever sees a directory of this process's own, in which a file appears
-// when its bytes have been authenticated in memory, and is removed when the engine has read it. What
-// lasts are the entries: one file a module, authenticated by an HMAC.
+// anybody can compute. So it only ever sees a directory of this process's own, in which a file
+// appears when its bytes have been authenticated in memory, and is removed when the engine has read
+// it. What lasts are the entries: one file a module, authenticated by an HMAC.
 type diskCache struct {
 	entries string // directory of the entries for this engine version and kind of machine
 	key     []byte
-	private string // directory of this process's own
-	sub     string // the engine's directory in it, named by version and kind of machine
+	private string       // directory of this process's own
+	alive   *flock.Flock // held while it is in use
+	sub     string       // the engine's name for its version and kind of machine, a directory
 	engine  wazero.CompilationCache
 	logger  *slog.Logger
 	mu      sync.Mutex // held while the engine's directory has files in it
@@ -32,7 +34,9 @@ type diskCache struct {
 
 const (
 	privatePrefix = "run-"
-	privateAge    = 24 * time.Hour // of a directory that a process left behind when it was killed
+	privateAge    = time.Minute         // after which a directory that nobody holds was left behind
+	entryAge      = 30 * 24 * time.Hour // since its last use, after which an entry goes
+	entryTouch    = 24 * time.Hour      // how exactly the last use is known
 )
 
 // openDiskCache opens dir, making it if needed.
@@ -54,35 +58,62 @@ func openDiskCache(dir string, key []byte, logger *slog.Logger) (_ *diskCache, e
 	if c.private, err = os.MkdirTemp(dir, privatePrefix); err != nil {
 		return nil, err
 	}
+	c.alive = flock.New(aliveFile(c.private))
+	if _, err := c.alive.TryLock(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	if err := c.openEngine(dir); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
+	removeUnused(c.entries)
 	return c, nil
 }
 
+func aliveFile(private string) string { return filepath.Join(private, "alive") }
+
+// engineDir is where the engine looks for code and leaves it.
+func (c *diskCache) engineDir() string { return filepath.Join(c.private, "engine", c.sub) }
+
 // openEngine gives the engine its directory, and learns from its name what the entries must match.
 func (c *diskCache) openEngine(dir string) (err error) {
-	if c.engine, err = wazero.NewCompilationCacheWithDir(c.private); err != nil {
+	if c.engine, err = wazero.NewCompilationCacheWithDir(c.engineDir()); err != nil {
 		return err
 	}
-	made, err := os.ReadDir(c.private)
+	made, err := os.ReadDir(c.engineDir())
 	if err != nil {
 		return err
 	}
 	if len(made) != 1 {
-		return fmt.Errorf("%s: %d entries where the engine makes one", c.private, len(made))
+		return fmt.Errorf("%s: %d entries where the engine makes one", c.engineDir(), len(made))
 	}
 	c.sub = made[0].Name()
 	c.entries = filepath.Join(dir, c.sub)
 	return os.MkdirAll(c.entries, 0o700)
 }
 
-// removeLeftovers takes away the private directories of processes that are long gone.
+// removeLeftovers takes away the private directories of processes that were killed. What cannot be
+// removed is left to whoever comes next.
 func removeLeftovers(dir string) {
 	list, _ := filepath.Glob(filepath.Join(dir, privatePrefix+"*"))
 	for _, old := range list {
-		if info, err := os.Lstat(old); err == nil && time.Since(info.ModTime()) > privateAge {
-			_ = os.RemoveAll(old) // whoever comes next tries again
+		info, err := os.Lstat(old)
+		if err != nil || time.Since(info.ModTime()) < privateAge {
+			continue
+		}
+		alive := flock.New(aliveFile(old))
+		if free, err := alive.TryLock(); err == nil && free {
+			_ = alive.Unlock()
+			_ = os.RemoveAll(old)
+		}
+	}
+}
+
+// removeUnused takes away the entries that nobody has used for long.
+func removeUnused(dir string) {
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > entryAge {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
 }
@@ -93,12 +124,17 @@ func (c *diskCache) Close() error {
 	if c.engine != nil {
 		err = c.engine.Close(context.Background())
 	}
+	if c.alive != nil {
+		err = errors.Join(err, c.alive.Unlock())
+	}
 	return errors.Join(err, os.RemoveAll(c.private))
 }
 
 // compile gives the compiled form of a module, from its entry if there is a good one. A bad entry
-// costs a compile and never more. An *fs.PathError is the disk's fault, any other error the module's.
-func (c *diskCache) compile(rt wazero.Runtime, d digest, wasm []byte) (wazero.CompiledModule, error) {
+// costs a compile and never more. An *fs.PathError is the disk's fault, any other error the
+// module's.
+func (c *diskCache) compile(rt wazero.Runtime, d digest, wasm []byte) (
+	wazero.CompiledModule, error) {
 	e, err := c.read(d)
 	if err == nil {
 		return c.load(rt, d, wasm, e)
@@ -113,8 +149,8 @@ func (c *diskCache) compile(rt wazero.Runtime, d digest, wasm []byte) (wazero.Co
 	return c.load(rt, d, wasm, e)
 }
 
-// compileAside compiles in a runtime and directory of its own: with others compiling side by side, that
-// is how to know which file the engine made of this module.
+// compileAside compiles in a runtime and directory of its own: with others compiling side by side,
+// that is how to know which file the engine made of this module.
 func (c *diskCache) compileAside(wasm []byte) (_ entry, err error) {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp(c.private, "compile-")
@@ -140,7 +176,7 @@ func (c *diskCache) load(rt wazero.Runtime, d digest, wasm []byte, e entry) (
 	wazero.CompiledModule, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	dir := filepath.Join(c.private, c.sub)
+	dir := c.engineDir()
 	file := filepath.Join(dir, e.name)
 	if err := os.WriteFile(file, e.code, 0o600); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package host_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/hosttest"
@@ -50,10 +52,13 @@ func compileOnce(t *testing.T, dir string, key []byte) string {
 	return log.String()
 }
 
-// entries lists the files of a cache directory.
+// entries lists the files of a cache directory, but for those of processes.
 func entries(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(d.Name(), "run-") {
+			return filepath.SkipDir
+		}
 		if err == nil && d.Type().IsRegular() {
 			files = append(files, path)
 		}
@@ -91,8 +96,8 @@ func TestCacheKeepsEntries(t *testing.T) {
 	}
 }
 
-// An entry that is not, to the last bit, what this installation wrote for this module is never loaded:
-// it is made anew, and good again afterwards.
+// An entry that is not, to the last bit, what this installation wrote for this module is never
+// loaded: it is made anew, and good again afterwards.
 func TestCacheRefusesBadEntries(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -129,7 +134,8 @@ func TestCacheRefusesBadEntries(t *testing.T) {
 func TestCacheEntriesAreBound(t *testing.T) {
 	dir := t.TempDir()
 	compileOnce(t, dir, cacheKey)
-	if log := compileOnce(t, dir, []byte("another key, 16+")); !strings.Contains(log, "is made anew") {
+	log := compileOnce(t, dir, []byte("another key, 16+"))
+	if !strings.Contains(log, "is made anew") {
 		t.Errorf("another key: %s", log)
 	}
 
@@ -174,7 +180,49 @@ func TestCacheReplacesUselessEntries(t *testing.T) {
 	}
 }
 
-// A directory into which others could put machine code is refused, and so is a key that is too short.
+// Compiled code is bound to the very version of the engine that go.mod names.
+func TestCacheKnowsEngineVersion(t *testing.T) {
+	mod, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(mod), "github.com/tetratelabs/"+host.EngineVersion+"\n") &&
+		!strings.Contains(string(mod), "github.com/tetratelabs/"+host.EngineVersion+" ") {
+		t.Errorf("go.mod has another version than %s", host.EngineVersion)
+	}
+}
+
+// What a killed process left, and entries that nobody has used for a month, are removed; what
+// others still use is not.
+func TestCacheIsTidied(t *testing.T) {
+	dir := t.TempDir()
+	living, _ := cached(t, dir, cacheKey)
+	hosttest.Compile(t, living, hosttest.Tiny("unused"), host.Policy{})
+	unused := entries(t, host.EntriesDir(living))[0]
+	hosttest.Compile(t, living, hosttest.Tiny("t"), host.Policy{})
+	killed := filepath.Join(dir, "run-killed")
+	if err := os.MkdirAll(filepath.Join(killed, "engine"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-31 * 24 * time.Hour)
+	runs, _ := filepath.Glob(filepath.Join(dir, "run-*"))
+	for _, path := range append(runs, unused) {
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	compileOnce(t, dir, cacheKey)
+	for _, path := range []string{killed, unused} {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	hosttest.Compile(t, living, hosttest.Tiny("later"), host.Policy{}) // its directory is still there
+}
+
+// A directory into which others could put machine code is refused, and so is a key that is too
+// short.
 func TestCacheDirectoryIsChecked(t *testing.T) {
 	open := func(dir string, key []byte) error {
 		e, err := host.New(t.Context(), &host.Config{CacheDir: dir, CacheKey: key})

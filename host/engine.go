@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -188,6 +189,7 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *
 		e.release(c)
 		return nil, nil, err
 	}
+	m.digest = sha256.Sum256(wasm)
 	return m, facts, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // entry is one module's compiled code, as the engine coded it.
@@ -18,11 +19,14 @@ type entry struct {
 
 // An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the code.
 const (
-	entryVersion  = "wasmagent compiled code 1\n"
+	entryVersion  = "wasmagent compiled code 1, " + engineVersion + "\n"
 	entryMAC      = sha256.Size
 	entryName     = 2 * sha256.Size
 	maxEntryBytes = 1 << 30
 )
+
+// engineVersion keeps code of another engine out, also where the engine does not know its own version.
+const engineVersion = "wazero v1.12.0"
 
 var errEntry = errors.New("the cache entry is damaged, or was not written by this installation")
 
@@ -41,12 +45,16 @@ func (c *diskCache) mac(d digest, nameAndCode []byte) []byte {
 
 // read gives a module's entry. The bytes it has verified are the ones it gives.
 func (c *diskCache) read(d digest) (entry, error) {
-	b, err := readFile(c.path(d), maxEntryBytes)
+	b, used, err := readFile(c.path(d), maxEntryBytes)
 	if err != nil {
 		return entry{}, err
 	}
 	if len(b) < entryMAC+entryName || !hmac.Equal(b[:entryMAC], c.mac(d, b[entryMAC:])) {
 		return entry{}, errEntry
+	}
+	if time.Since(used) > entryTouch {
+		now := time.Now()
+		_ = os.Chtimes(c.path(d), now, now) // at worst it is removed early
 	}
 	name, code := b[entryMAC:entryMAC+entryName], b[entryMAC+entryName:]
 	return entry{name: string(name), code: code}, nil
@@ -84,21 +92,22 @@ func takeOnly(dir string) (entry, error) {
 		return entry{}, fmt.Errorf("%d files where the engine writes one", len(list))
 	}
 	file := filepath.Join(dir, list[0].Name())
-	code, err := readFile(file, maxEntryBytes)
+	code, _, err := readFile(file, maxEntryBytes)
 	if err := errors.Join(err, os.Remove(file)); err != nil {
 		return entry{}, err
 	}
 	return entry{name: list[0].Name(), code: code}, nil
 }
 
-// readFile reads a regular file of at most max bytes.
-func readFile(path string, max int64) ([]byte, error) {
+// readFile reads a regular file of at most max bytes, and tells when it was last modified.
+func readFile(path string, max int64) (_ []byte, modified time.Time, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil, err
+		return nil, modified, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > max {
-		return nil, fmt.Errorf("%s: not a file of at most %s", path, byteText(max))
+		return nil, modified, fmt.Errorf("%s: not a file of at most %s", path, byteText(max))
 	}
-	return os.ReadFile(path)
+	b, err := os.ReadFile(path)
+	return b, info.ModTime(), err
 }

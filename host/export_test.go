@@ -14,3 +14,9 @@ func ReplaceEntry(dir string, key, wasm []byte, name string, code []byte) error 
 	defer c.Close()
 	return c.write(sha256.Sum256(wasm), entry{name: name, code: code})
 }
+
+// EntriesDir is where an engine keeps its entries.
+func EntriesDir(e *Engine) string { return e.disk.entries }
+
+// EngineVersion is the engine that cache entries are bound to.
+const EngineVersion = engineVersion

@@ -16,7 +16,11 @@ import (
 // goGuest is the Go plugin in testdata, ready to be called.
 func goGuest(t testing.TB, p host.Policy) *host.Module {
 	t.Helper()
-	return hosttest.Compile(t, hosttest.CachedEngine(t), hosttest.GoPlugin(t, "testdata/goguest"), p)
+	if testing.Short() {
+		t.Skip("builds and compiles a Go plugin")
+	}
+	wasm := hosttest.GoPlugin(t, "testdata/goguest")
+	return hosttest.Compile(t, hosttest.CachedEngine(t), wasm, p)
 }
 
 // callGo calls a tool of the Go guest with a text.

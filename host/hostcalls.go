@@ -110,7 +110,7 @@ func (in *instance) log(mem guestMemory, args []uint64) int {
 	level := abi.Level(min(uint32(args[0]), uint32(abi.LevelError)))
 	text := escape(string(b[:min(len(b), maxLogLine)]), "")
 	if r.obs.Log != nil {
-		r.obs.Log(level, text)
+		in.outside(func() { r.obs.Log(level, text) })
 	} else {
 		in.module.logLine(r.stage, level, text)
 	}
@@ -134,7 +134,7 @@ func (in *instance) progress(mem guestMemory, args []uint64) int {
 		return 0
 	}
 	if p, err := abihost.ParseProgress(b); err == nil {
-		r.obs.Progress(p)
+		in.outside(func() { r.obs.Progress(p) })
 	}
 	return 0
 }

@@ -143,8 +143,12 @@ func (in *instance) begin(ctx context.Context, stage string, obs *Observer) {
 	}
 	limits := in.module.limits
 	in.run = run{stage: stage, caller: ctx, limit: limits.Load, obs: obs}
-	in.stdout.reset(limits.Stdio, obs.Output)
-	in.stderr.reset(limits.Stdio, obs.Output)
+	sink := obs.Output
+	if sink != nil {
+		sink = func(stderr bool, b []byte) { in.outside(func() { obs.Output(stderr, b) }) }
+	}
+	in.stdout.reset(limits.Stdio, sink)
+	in.stderr.reset(limits.Stdio, sink)
 }
 
 // enter lets the guest run, for as long as it may, and says what became of it.

@@ -69,14 +69,16 @@ func TestMinimumOfMemoryAtItsEdge(t *testing.T) {
 	wasm := hosttest.Plugin{Name: "t", Pages: 4}.Bytes()
 	hosttest.Compile(t, hosttest.Engine(t), wasm, host.Policy{Limits: host.Limits{Memory: 4 * 65536}})
 	load := refuse(t, wasm, host.Policy{Limits: host.Limits{Memory: 4*65536 - 1}})
-	if load.Stage != "contract" || !strings.Contains(load.Error(), "4 pages of 64 KiB, past the limit of 3") {
+	if load.Stage != "contract" ||
+		!strings.Contains(load.Error(), "4 pages of 64 KiB, past the limit of 3") {
 		t.Error(load)
 	}
 }
 
 // A policy that makes no sense is refused, each field by name.
 func TestPolicyIsChecked(t *testing.T) {
-	_, err := hosttest.Engine(t).Compile(t.Context(), hosttest.Tiny("t"), host.Policy{Limits: host.Limits{
+	e, wasm := hosttest.Engine(t), hosttest.Tiny("t")
+	_, err := e.Compile(t.Context(), wasm, host.Policy{Limits: host.Limits{
 		Memory: host.MaxMemory + 1, Time: -1, Instances: -1}})
 	for _, want := range []string{"limits.memory: 1073741825 bytes is past the ceiling of 1 GiB",
 		"limits.time: -1ns is negative", "limits.instances: -1 is negative"} {
@@ -84,7 +86,7 @@ func TestPolicyIsChecked(t *testing.T) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	hosttest.Compile(t, hosttest.Engine(t), hosttest.Tiny("t"), host.Policy{Limits: host.Limits{
+	hosttest.Compile(t, e, wasm, host.Policy{Limits: host.Limits{
 		Memory: host.MaxMemory, Time: math.MaxInt64}})
 }
 
@@ -104,7 +106,8 @@ func TestStdio(t *testing.T) {
 	}}
 	_, stats, err := m.Call(t.Context(), request(""), obs, nil)
 	trap, ok := errors.AsType[*host.TrapError](err)
-	if !ok || !strings.HasPrefix(trap.Stderr, line) || !strings.HasSuffix(trap.Stderr, "x\nlast words\n") ||
+	if !ok || !strings.HasPrefix(trap.Stderr, line) ||
+		!strings.HasSuffix(trap.Stderr, "x\nlast words\n") ||
 		!strings.Contains(trap.Stderr, "\n[5915 bytes left out]\n") || len(trap.Stderr) > 4<<10+30 {
 		t.Errorf("%v", err)
 	}
@@ -175,8 +178,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A setting of the operator's is read by its key; another key is nil. An answer waits until a buffer is
-// large enough, and is taken once.
+// A setting of the operator's is read by its key; another key is nil. An answer waits until a
+// buffer is large enough, and is taken once.
 func TestConfigAndResult(t *testing.T) {
 	here := asm.I32Const(hosttest.Scratch)
 	get := func(key string) hosttest.Body {
@@ -193,7 +196,8 @@ func TestConfigAndResult(t *testing.T) {
 	}
 	e := hosttest.Engine(t)
 	policy := host.Policy{Config: map[string]abi.Raw{"depth": abi.AppendInt(nil, 7),
-		strings.Repeat("k", 256): abi.AppendInt(nil, 8), strings.Repeat("k", 257): abi.AppendInt(nil, 9)}}
+		strings.Repeat("k", 256): abi.AppendInt(nil, 8),
+		strings.Repeat("k", 257): abi.AppendInt(nil, 9)}}
 	for key, want := range map[string]string{
 		"depth": "\x07", "other": "\xc0", strings.Repeat("k", 256): "\x08",
 		strings.Repeat("k", 257): "\xc0"} {

@@ -104,7 +104,8 @@ func TestContract(t *testing.T) {
 			[]string{"memory pages of another size"}},
 		{"exceptions", change(func(m *asm.Module) { m.Tail("\x0d\x03\x01\x00\x00") }),
 			[]string{"exceptions are not supported"}},
-		{"garbage-collected types", change(func(m *asm.Module) { m.Section(asm.SectionType, "\x01\x5f\x00") }),
+		{"garbage-collected types",
+			change(func(m *asm.Module) { m.Section(asm.SectionType, "\x01\x5f\x00") }),
 			[]string{"type form 0x5f", "not supported"}},
 		{"typed references",
 			change(func(m *asm.Module) { m.Section(asm.SectionType, "\x01\x60\x01\x63\x70\x00") }),
@@ -129,7 +130,8 @@ func TestCountsAreBounded(t *testing.T) {
 		asm.SectionMemory, asm.SectionExport} {
 		m := asm.New()
 		m.Count(section, 1<<32-1)
-		if text := refuse(t, m.Bytes(), host.Policy{}).Error(); !strings.Contains(text, "4294967295 entries") {
+		text := refuse(t, m.Bytes(), host.Policy{}).Error()
+		if !strings.Contains(text, "4294967295 entries") {
 			t.Errorf("section %d: %s", section, text)
 		}
 	}
@@ -151,7 +153,8 @@ func TestDamagedModules(t *testing.T) {
 	e := hosttest.Engine(t)
 	wasm := hosttest.Tiny("t")
 	try := func(name string, at int, b []byte) {
-		m, err := e.Compile(t.Context(), b, host.Policy{Limits: host.Limits{Load: 100 * time.Millisecond}})
+		limits := host.Limits{Load: 100 * time.Millisecond}
+		m, err := e.Compile(t.Context(), b, host.Policy{Limits: limits})
 		if err == nil {
 			m.Close(t.Context())
 		} else if _, ok := errors.AsType[*host.LoadError](err); !ok {
@@ -234,8 +237,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// The section and what describe pushes must be the same bytes, since the section is believed without
-// running the plugin.
+// The section and what describe pushes must be the same bytes, since the section is believed
+// without running the plugin.
 func TestStampedManifest(t *testing.T) {
 	e := hosttest.Engine(t)
 	stamped := hosttest.Plugin{Name: "t", Stamp: true}
@@ -252,11 +255,12 @@ func TestStampedManifest(t *testing.T) {
 	}
 }
 
-// What needs a grant is refused, all that is missing in one list; what calls it optional loads and is
-// told "denied".
+// What needs a grant is refused, all that is missing in one list; what calls it optional loads and
+// is told "denied".
 func TestGrants(t *testing.T) {
 	needs := abi.Needs{HTTP: []abi.HTTPNeed{{Host: "example.com"}}, KV: &abi.KVNeed{},
-		Files:   []abi.FileNeed{{Guest: "/data", Mode: "ro"}, {Guest: "/tmp", Mode: "rw", Optional: true}},
+		Files: []abi.FileNeed{{Guest: "/data", Mode: "ro"},
+			{Guest: "/tmp", Mode: "rw", Optional: true}},
 		Env:     []abi.ValueNeed{{Name: "HOME"}, {Name: "LANG", Default: "C"}},
 		Config:  []abi.ValueNeed{{Name: "depth"}},
 		Secrets: []abi.ValueNeed{{Name: "API_KEY"}}}
@@ -300,7 +304,7 @@ func TestGrants(t *testing.T) {
 // A guest's name for itself meets no other's.
 func TestModuleNames(t *testing.T) {
 	e := hosttest.Engine(t)
-	for _, name := range []string{"env", "wasi_snapshot_preview1", "wasmagent_v1", "wasmagent_v1", ""} {
+	for _, name := range []string{"env", "wasi_snapshot_preview1", "wasmagent_v1", ""} {
 		wasm := hosttest.Plugin{Name: "t", Call: onFirst(hosttest.Trap),
 			Change: func(m *asm.Module) { m.Name(name) }}.Bytes()
 		m := hosttest.Compile(t, e, wasm, host.Policy{})

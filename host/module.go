@@ -18,6 +18,7 @@ import (
 type Module struct {
 	engine   *Engine
 	code     *code
+	digest   digest // of all its bytes
 	policy   Policy
 	limits   *Limits // policy.Limits, none of them zero
 	manifest abi.Manifest
@@ -67,7 +68,7 @@ func newLimiter(perSecond int) *rate.Limiter {
 func (m *Module) Manifest() abi.Manifest { return m.manifest }
 
 // Digest is the SHA-256 of the module's bytes, in hex.
-func (m *Module) Digest() string { return fmt.Sprintf("%x", m.code.digest) }
+func (m *Module) Digest() string { return fmt.Sprintf("%x", m.digest) }
 
 // Road says how the module's calls get their fresh state, and why not by a snapshot, if so.
 func (m *Module) Road() (road Road, blockers []string) {
@@ -81,7 +82,7 @@ func (m *Module) Road() (road Road, blockers []string) {
 // Without an error there is a reply. req's DeadlineMS is set by Call.
 //
 // The errors are *TrapError, *ExitError, *LimitError and *ContractError for what the guest did,
-// ErrClosed, and the cause of ctx, wrapped, when the caller gave up. Any other error is the host's
+// ErrClosed, and the cause and the error of ctx, wrapped, when the caller gave up. Any other error is the host's
 // fault. Waiting for an instance counts against ctx only; Limits.Time begins when there is one.
 func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst []byte) (
 	reply []byte, stats CallStats, err error) {
@@ -129,7 +130,8 @@ func (in *instance) answer(ctx context.Context, req *abi.Request, obs *Observer,
 	stats.Stderr = in.stderr.text()
 	stats.Dropped = r.dropped
 	if err == nil && !r.replied {
-		err = &ContractError{Detail: "returned without a reply", NoReply: true, Stderr: stats.Stderr}
+		err = &ContractError{Detail: "returned without a reply", NoReply: true,
+			Stderr: stats.Stderr}
 	}
 	reply := r.reply
 	*r = run{} // nothing of a call stays with the instance

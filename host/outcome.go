@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,8 +74,8 @@ func (r *run) stopped(stderr string) error {
 	return r.why
 }
 
-// cancelled is the end of a call whose caller gave up. It matches the context's cause, and its error
-// where that is another.
+// cancelled is the end of a call whose caller gave up. It matches the context's cause, and its
+// error where that is another.
 func cancelled(ctx context.Context) error {
 	return &callerError{cause: context.Cause(ctx), err: ctx.Err()}
 }
@@ -123,8 +122,7 @@ func engineError(err error) error {
 }
 
 func (in *instance) memoryLimit(stderr string) *LimitError {
-	d := in.refused()
-	return &LimitError{Limit: "memory", Max: cmp.Or(d.Max, in.module.limits.Memory), Asked: d.Asked,
+	return &LimitError{Limit: "memory", Max: in.module.limits.Memory, Asked: in.refused().Asked,
 		Stderr: stderr}
 }
 

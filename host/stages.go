@@ -13,6 +13,10 @@ import (
 // load takes a first instance through the stages, so that what cannot work is refused here and not in
 // a call, learns the manifest, and keeps what all calls begin with.
 func (m *Module) load(ctx context.Context, wasm []byte, facts *rewrite.Facts) error {
+	if err := m.begin(); err != nil {
+		return err
+	}
+	defer m.end()
 	in, raw, err := m.describe(ctx)
 	if err != nil {
 		return err
@@ -41,6 +45,10 @@ func (m *Module) load(ctx context.Context, wasm []byte, facts *rewrite.Facts) er
 
 // describeOnce takes a first instance as far as its manifest, which is checked and given as it is.
 func (m *Module) describeOnce(ctx context.Context) ([]byte, error) {
+	if err := m.begin(); err != nil {
+		return nil, err
+	}
+	defer m.end()
 	in, raw, err := m.describe(ctx)
 	if err != nil {
 		return nil, err

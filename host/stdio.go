@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// How much of a guest's stderr errors and stats show, in bytes: its beginning, since a run-time that
-// gives up says why and then prints every stack it has, and its end.
+// How much of a guest's stderr errors and stats show, in bytes: its beginning, since a run-time
+// that gives up says why and then prints every stack it has, and its end.
 const (
 	headBytes = 1 << 10
 	tailBytes = 3 << 10

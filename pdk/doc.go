@@ -1,5 +1,5 @@
-// Package pdk is what the author of a Go plugin writes against: a typed function and its description
-// become a tool that a model can call.
+// Package pdk is what the author of a Go plugin writes against: a typed function and its
+// description become a tool that a model can call.
 //
 // A plugin is a main package. It names itself and registers its tools in an init function; main is
 // empty and is not run:
@@ -19,10 +19,10 @@
 //
 // # Types and tags
 //
-// The schemas that callers see come from the handler's types, and arguments and results are coded by
-// the same types. Members are named by their json tags. A field that is a pointer, has omitempty,
-// omitzero or a default may be left out of the arguments; all others are required, and a member that
-// no field takes is refused.
+// The schemas that callers see come from the handler's types, and arguments and results are coded
+// by the same types. Members are named by their json tags. A field that is a pointer, has
+// omitempty, omitzero or a default may be left out of the arguments; all others are required, and a
+// member that no field takes is refused.
 //
 //	doc:"text"      what the member means, for a model
 //	enum:"a,b"      the values it may have, or each element of a slice
@@ -32,11 +32,11 @@
 //
 // Structs, slices, arrays, maps with string keys, pointers, strings, bools and numbers travel as
 // encoding/json has them, []byte as base64, and types with MarshalText and UnmarshalText, such as
-// time.Time, as that text. Integers keep every digit and are checked against the size of the field. A
-// float field takes integers, and an integer field a float such as 1.0. An any takes int64, uint64
-// for what is larger, float64, string, bool, nil, []any and map[string]any. A type with a MarshalJSON
-// is refused, since a plugin has no JSON: give its field another type. A nil slice or map in a
-// result is empty, and a nil pointer in a struct is left out.
+// time.Time, as that text. Integers keep every digit and are checked against the size of the field.
+// A float field takes integers, and an integer field a float such as 1.0. An any takes int64,
+// uint64 for what is larger, float64, string, bool, nil, []any and map[string]any. A type with a
+// MarshalJSON is refused, since a plugin has no JSON: give its field another type. A nil slice or
+// map in a result is empty, and a nil pointer in a struct is left out.
 //
 // # How a call ends
 //
@@ -57,8 +57,8 @@
 // differ, and ask for the time inside the call.
 //
 // Goroutines run while a handler runs, one at a time, and go on while it waits in Go. A call to the
-// host stops them all. When the handler returns the call is over: what other goroutines had still to
-// do is not done, so wait for them.
+// host stops them all. When the handler returns the call is over: what other goroutines had still
+// to do is not done, so wait for them.
 //
 // # Tests
 //
@@ -67,6 +67,6 @@
 //
 // # Size
 //
-// The least plugin has 2.8 MB, of which Go's runtime is 1.8. The kit uses neither fmt, encoding/json
-// nor package time; importing them adds about 0.4, 0.8 and 0.3.
+// The least plugin has 2.8 MB, of which Go's runtime is 1.8. The kit uses neither fmt,
+// encoding/json nor package time; importing them adds about 0.4, 0.8 and 0.3.
 package pdk

@@ -33,8 +33,8 @@ func divide(_ *pdk.Call, in divideInput) (divideOutput, error) {
 	return divideOutput{fmt.Sprintf("%.*f", in.Digits, in.A/in.B)}, nil
 }
 
-// A plugin is a main package that registers its tools in an init function; its main is empty and not
-// run. Its tools are called here as a test of the plugin would.
+// A plugin is a main package that registers its tools in an init function; its main is empty and
+// not run. Its tools are called here as a test of the plugin would.
 func Example() {
 	fmt.Println(pdktest.Call("divide", `{"a": 1, "b": 3}`))
 	fmt.Println(pdktest.Call("divide", `{"a": 1, "b": 0}`))

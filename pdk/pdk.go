@@ -44,16 +44,16 @@ func Plugin(name, version string) {
 	guest.Self.Name, guest.Self.Version = name, version
 }
 
-// Needs says what the plugin asks its operator for.
+// Needs says what the plugin asks its operator for. The last call counts.
 func Needs(n abi.Needs) { guest.Self.Needs = n }
 
-// Register adds a tool and its handler, in an init function. In is a struct (or a map, Raw or any, for
-// arguments of any shape), Out anything that has a JSON form, or Content. What the schema of the
-// tool says is inferred from both; see the package's text for the tags. It panics on what is its
-// author's mistake: a bad or double name, a type that has no schema.
+// Register adds a tool and its handler, in an init function. In is a struct (or a map, Raw or any,
+// for arguments of any shape), Out anything that has a JSON form, or Content. What the schema of
+// the tool says is inferred from both; see the package's text for the tags. It panics on what is
+// its author's mistake: a bad or double name, a type that has no schema.
 //
-// The handler's error ends the call as a failure. A nil slice or map in Out is an empty one, and a nil
-// pointer in a struct is left out.
+// The handler's error ends the call as a failure. A nil slice or map in Out is an empty one, and a
+// nil pointer in a struct is left out.
 func Register[In, Out any](t Tool, fn func(*Call, In) (Out, error)) {
 	guest.Self.Add(bind(t, fn))
 }

@@ -35,7 +35,8 @@ func init() {
 		}
 		return c, nil
 	})
-	pdk.Register(pdk.Tool{Name: "raw"}, func(_ *pdk.Call, in pdk.Raw) (pdk.Raw, error) { return in, nil })
+	pdk.Register(pdk.Tool{Name: "raw"},
+		func(_ *pdk.Call, in pdk.Raw) (pdk.Raw, error) { return in, nil })
 	pdk.Register(pdk.Tool{Name: "by_hand", InputSchema: `{"type":"object","required":["n"]}`,
 		OutputSchema: `{"type":"object","required":["m"]}`},
 		func(_ *pdk.Call, in map[string]any) (map[string]any, error) { return in, nil })
@@ -152,7 +153,8 @@ func TestCall(t *testing.T) {
 		t.Errorf("%s, %v\nwant %s", got, err, want)
 	}
 	h = pdktest.Host{Config: map[string]any{"unit": 3}}
-	if _, err := h.Call("told", `{}`); err == nil || err.Error() != "handler: want a string, have an integer" {
+	_, err = h.Call("told", `{}`)
+	if err == nil || err.Error() != "handler: want a string, have an integer" {
 		t.Errorf("config of a wrong type: %v", err)
 	}
 }

@@ -219,7 +219,8 @@ func (r *Registry) settle(ctx context.Context, c Claimed, e *entry, out Output, 
 	}
 	s := Settlement{stateAfter(e.spec.Effect, callErr), out, callErr, attempts}
 	if err := r.opts.Ledger.Settle(context.WithoutCancel(ctx), c.ID, s); err != nil {
-		return HostFault(fmt.Errorf("tool %q ran, but its claim is not settled: %w", e.spec.Name, err))
+		return HostFault(fmt.Errorf("tool %q ran, but its claim is not settled: %w", e.spec.Name,
+			err))
 	}
 	return nil
 }

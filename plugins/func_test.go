@@ -89,7 +89,10 @@ func TestFuncOutputWithoutJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran := 0
-			tool := native(t, "f", func(context.Context, struct{}) (any, error) { ran++; return out, nil })
+			tool := native(t, "f", func(context.Context, struct{}) (any, error) {
+				ran++
+				return out, nil
+			})
 			_, err := call(t, registry(t, nil, tool), "f", "{}")
 			if !errors.Is(err, plugins.ErrOutputSerialization) || ran != 1 {
 				t.Fatalf("ran %d times: %v", ran, err)

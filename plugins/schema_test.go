@@ -40,7 +40,8 @@ func asRare(t *testing.T, text string) *rareSchema {
 
 func TestSchemaTexts(t *testing.T) {
 	tests := []struct{ name, schema, value, text string }{
-		{"types", `{"type":["string","null"]}`, `1`, "at the top: want a string or null, have a number"},
+		{"types", `{"type":["string","null"]}`, `1`,
+			"at the top: want a string or null, have a number"},
 		{"never", `{"properties":{"a":false}}`, `{"a":1}`, "at /a: there may be nothing here"},
 		{"enum", `{"enum":["a",1,null]}`, `"b"`, `at the top: want one of ["a",1,null]`},
 		{"const", `{"const":"a"}`, `"b"`, `at the top: want "a"`},
@@ -54,7 +55,8 @@ func TestSchemaTexts(t *testing.T) {
 		{"pattern", `{"pattern":"^a"}`, `"b"`, `at the top: want text that matches "^a"`},
 		{"few fields", `{"minProperties":1}`, `{}`, "at the top: want at least 1 fields, have 0"},
 		{"few values", `{"minItems":1}`, `[]`, "at the top: want at least 1 values, have 0"},
-		{"not", `{"not":{"type":"null"}}`, `null`, "at the top: it has a form that is not allowed here"},
+		{"not", `{"not":{"type":"null"}}`, `null`,
+			"at the top: it has a form that is not allowed here"},
 		{"any of types", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `1`,
 			"at the top: want a string or null, have a number"},
 		{"any, one near", `{"anyOf":[{"type":"object","required":["a"]},{"type":"null"}]}`, `{}`,
@@ -174,18 +176,20 @@ func TestExplosiveSchemas(t *testing.T) {
 	numbers := strings.Repeat("1.25,", 9_999) + "1.25"
 	texts := `["` + strings.Repeat("x", 2<<20) + `"]`
 	const twice = `"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}`
+	defs := `"$defs":{` + chain.String() + `"d60":{"type":"object"}},"$ref":"#/$defs/d0"`
 	for name, test := range map[string]struct{ schema, value string }{
 		"refers to itself twice": {`{` + twice + `}`, nested},
 		"any of itself": {`{"properties":{"a":{"anyOf":[` +
 			`{"allOf":[{"$ref":"#"},{"required":["b"]}]},` +
 			`{"allOf":[{"$ref":"#"},{"required":["c"]}]}]}}}`, nested},
-		"chain of definitions": {`{"$defs":{` + chain.String() + `"d60":{"type":"object"}},"$ref":"#/$defs/d0"}`, `{}`},
+		"chain of definitions": {`{` + defs + `}`, `{}`},
 		"enum of numbers":      {`{"items":{"enum":[` + numbers + `]}}`, `[` + numbers + `]`},
-		"rare enum":            {`{"uniqueItems":true,"items":{"enum":[` + numbers + `]}}`, `[` + numbers + `]`},
 		"pattern":              {`{"items":{"pattern":"(x+x+)+y.{900}"}}`, texts},
-		"rare pattern":         {`{"uniqueItems":true,"items":{"pattern":"(x+x+)+y.{900}"}}`, texts},
 		"rare, twice":          {`{"propertyNames":{"maxLength":5},` + twice + `}`, nested},
-		"rare, chain":          {`{"propertyNames":{},"$defs":{` + chain.String() + `"d60":{"type":"object"}},"$ref":"#/$defs/d0"}`, `{}`},
+		"rare, chain":          {`{"propertyNames":{},` + defs + `}`, `{}`},
+		"rare, enum": {`{"uniqueItems":true,"items":{"enum":[` + numbers + `]}}`,
+			`[` + numbers + `]`},
+		"rare, pattern": {`{"uniqueItems":true,"items":{"pattern":"(x+x+)+y.{900}"}}`, texts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := checkText(t, mustCompile(t, test.schema), test.value)
@@ -262,7 +266,9 @@ func randomSchema(rng *rand.Rand, depth int) string {
 		return randomSchema(rng, depth-1)
 	}
 	keywords := []func() string{
-		func() string { return `"type":` + pick(rng, `"object"`, `"array"`, `"integer"`, `["string","null"]`) },
+		func() string {
+			return `"type":` + pick(rng, `"object"`, `"array"`, `"integer"`, `["string","null"]`)
+		},
 		func() string { return `"enum":` + pick(rng, `[1,"a",null]`, `[1.0,2]`, `[true,"b"]`) },
 		func() string { return `"const":` + pick(rng, `1`, `"a"`, `false`) },
 		func() string { return `"minimum":` + pick(rng, `0`, `1.5`, `2`) },
@@ -312,4 +318,41 @@ func randomValue(rng *rand.Rand, depth int) string {
 	}
 	return pick(rng, "null", "true", "false", "0", "1", "2", "-3", "1.0", "0.1", "1.5", `""`, `"a"`,
 		`"ab"`, `"é"`)
+}
+
+// FuzzSchema holds any schema and any value against both roads: neither panics, and they agree.
+func FuzzSchema(f *testing.F) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		f.Add(randomSchema(rng, 2), randomValue(rng, 2))
+	}
+	f.Add(`{"$defs":{"a":{"items":{"$ref":"#/$defs/a"}}},"$ref":"#/$defs/a"}`, `[[],[[]]]`)
+	f.Add(`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{},{"const":1}]}`, `[1,1]`)
+	f.Fuzz(func(t *testing.T, text, value string) {
+		s, err := compileSchema(text)
+		if err != nil {
+			return
+		}
+		v, err := carry(json.RawMessage(value), MaxInput)
+		if err != nil {
+			return
+		}
+		a := s.check(v.raw)
+		if s.common == nil {
+			return
+		}
+		rare, err := newRareSchema(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := rare.check(v.raw)
+		for _, err := range []error{a, b} {
+			if err != nil && strings.Contains(err.Error(), "too many") {
+				return
+			}
+		}
+		if (a == nil) != (b == nil) {
+			t.Errorf("%s with %s:\ncommon: %v\nlibrary: %v", text, value, a, b)
+		}
+	})
 }

@@ -33,9 +33,10 @@ func (a *app) checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Tell whether a file is a good plugin, and if not, where",
-		Long: `Check a plugin file against the plugin contract: its imports, exports and memory, that it loads
-and describes itself, its manifest, and the names, descriptions and schemas of its tools. Errors
-keep it, or a tool of it, from being used, and end the command with exit code 1; warnings do not.`,
+		Long: `Check a plugin file against the plugin contract: its imports, exports and memory, that
+it loads and describes itself, its manifest, and the names, descriptions and schemas
+of its tools. Errors keep it, or a tool of it, from being used, and end the command
+with exit code 1; warnings do not.`,
 		Args: takes(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.check(cmd.Context(), args[0])

@@ -24,8 +24,13 @@ func (k *checker) add(level, where, format string, args ...any) {
 	k.findings = append(k.findings, finding{level, where, fmt.Sprintf(format, args...)})
 }
 
-func (k *checker) err(where, format string, args ...any)  { k.add("error", where, format, args...) }
-func (k *checker) warn(where, format string, args ...any) { k.add("warning", where, format, args...) }
+func (k *checker) err(where, format string, args ...any) {
+	k.add("error", where, format, args...)
+}
+
+func (k *checker) warn(where, format string, args ...any) {
+	k.add("warning", where, format, args...)
+}
 
 // verdict gives what was found, errors first.
 func (k *checker) verdict(path string) checkJSON {

@@ -20,9 +20,9 @@ func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Build the example plugins and see all of it at work",
-		Long: `Build the example plugins of a clone of the repository with the local Go tool chain, list their
-tools, call several, and show each kind of error once. The plugins are kept in the cache directory
-and built again only when their sources change.`,
+		Long: `Build the example plugins of a clone of the repository with the local Go tool chain,
+list their tools, call several, and show each kind of error once. The plugins are kept
+in the cache directory and built again only when their sources change.`,
 		Args: takes(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.demo(cmd.Context(), source)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
@@ -105,7 +104,7 @@ func (a *app) exitOf(err error) int {
 	switch {
 	case errors.As(err, &denied):
 		return exitNotAllowed
-	case errors.As(err, &missing), errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &missing):
 		return exitNotFound
 	}
 	return exitHost

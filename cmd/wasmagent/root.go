@@ -54,9 +54,10 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wasmagent",
 		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
-		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and calls them
-with JSON. A plugin runs in a sandbox that is given nothing: no files, no network, no
-environment. When a call goes wrong, the error says exactly what went wrong and who must act.
+		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and
+calls them with JSON. A plugin runs in a sandbox that is given nothing: no files, no
+network, no environment. When a call goes wrong, the error says exactly what went
+wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
 		Args:              a.noSuchCommand,
@@ -165,10 +166,27 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 
+// closeGrace is how long a command that was ended early goes on tidying up. A compile cannot be
+// stopped, and nobody waits for it.
+const closeGrace = time.Second
+
 // close gives back what the command opened, the last thing first.
 func (a *app) close() {
-	for _, f := range slices.Backward(a.atEnd) {
-		f()
+	early := a.ctx != nil && a.ctx.Err() != nil
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, f := range slices.Backward(a.atEnd) {
+			f()
+		}
+	}()
+	if !early {
+		<-done
+		return
+	}
+	select {
+	case <-done:
+	case <-time.After(closeGrace):
 	}
 }
 

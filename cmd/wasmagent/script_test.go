@@ -54,6 +54,7 @@ func setup(env *testscript.Env) error {
 		env.Setenv(name, value)
 	}
 	env.Setenv("REPOSITORY", repository())
+	env.Setenv("COMMANDS", filepath.SplitList(env.Getenv("PATH"))[0])
 	shared, err := os.UserCacheDir()
 	if err != nil {
 		return err
@@ -183,7 +184,8 @@ func repository() string {
 
 // goSettings are the go command's own settings, which a new home would hide from it.
 var goSettings = sync.OnceValue(func() map[string]string {
-	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN").Output()
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN"}
+	out, err := exec.Command("go", append([]string{"env", "-json"}, names...)...).Output()
 	if err != nil {
 		panic(err)
 	}

@@ -56,8 +56,8 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 	})),
 	"picky": body(reply(&abi.Reply{Outcome: abi.OutcomeInvalidInput,
 		Failure: &abi.Failure{Message: "a leap day that is none", Pointer: "/day"}})),
-	"nan":  body(reply(&abi.Reply{Outcome: abi.OutcomeOK, Value: abi.AppendFloat64(nil, math.NaN())})),
-	"text": body(reply(&abi.Reply{Outcome: abi.OutcomeOK, Value: abi.AppendString(nil, "two\nlines \x1b[2J")})),
+	"nan":  body(ok(abi.AppendFloat64(nil, math.NaN()))),
+	"text": body(ok(abi.AppendString(nil, "two\nlines \x1b[2J"))),
 	"blocks": body(reply(&abi.Reply{Outcome: abi.OutcomeContent, Content: []abi.Block{
 		{Type: "text", Text: "a chart:"},
 		{Type: "image", MIME: "image/png", Name: "chart.png", Data: []byte("\x89PNG")},
@@ -96,6 +96,10 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 
 func body(b hosttest.Body) func(string) hosttest.Plugin {
 	return func(name string) hosttest.Plugin { return hosttest.Plugin{Name: name, Call: b} }
+}
+
+func ok(value abi.Raw) hosttest.Body {
+	return reply(&abi.Reply{Outcome: abi.OutcomeOK, Value: value})
 }
 
 func reply(r *abi.Reply) hosttest.Body { return hosttest.Reply(abi.AppendReply(nil, r)) }

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
-// Echo replies {ok: arguments}. It looks for the request's key "input", the last one, and writes the
-// reply's head before its value.
+// Echo replies {ok: arguments}. It looks for the request's key "input", the last one, and writes
+// the reply's head before its value.
 func Echo(k *Kit) asm.Instr {
 	const head = 4 // bytes of {"ok":
 	const key = 6  // bytes of the key "input"
@@ -24,7 +24,8 @@ func Echo(k *Kit) asm.Instr {
 			asm.Br(0))),
 		asm.LocalGet(at), asm.I32Const(le32("\x81\xa2ok")), asm.I32Store(key-head),
 		asm.LocalGet(at), asm.I32Const(key-head), asm.I32Add,
-		asm.LocalGet(size), asm.I32Const(inputAt+head-key), asm.I32Add, asm.LocalGet(at), asm.I32Sub,
+		asm.LocalGet(size), asm.I32Const(inputAt+head-key), asm.I32Add,
+		asm.LocalGet(at), asm.I32Sub,
 		asm.Call(k.Output))
 }
 

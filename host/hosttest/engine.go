@@ -17,15 +17,16 @@ func Engine(tb testing.TB) *host.Engine {
 	return open(tb, nil)
 }
 
-// CachedEngine is an engine whose compiled code is shared by all tests of this user, for plugins made by
-// [GoPlugin]: each is compiled once.
+// CachedEngine is an engine whose compiled code is shared by all tests of this user, for plugins
+// made by [GoPlugin]: each is compiled once.
 func CachedEngine(tb testing.TB) *host.Engine {
 	tb.Helper()
 	dir, err := cacheDir("code")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return open(tb, &host.Config{CacheDir: dir, CacheKey: []byte("wasmagent's tests, not a secret")})
+	key := []byte("wasmagent's tests, not a secret")
+	return open(tb, &host.Config{CacheDir: dir, CacheKey: key})
 }
 
 func open(tb testing.TB, cfg *host.Config) *host.Engine {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -22,9 +23,9 @@ import (
 // buildFlags are those that plugins are built with.
 var buildFlags = []string{"-trimpath", "-buildmode=c-shared", "-ldflags=-s -w"}
 
-// GoPlugin compiles the Go plugin in a directory and gives the module's bytes. The result is kept in the
-// user's cache under a digest of all that goes into it, so that each state of the sources is built once,
-// whichever test or process asks first. Nothing is downloaded.
+// GoPlugin compiles the Go plugin in a directory and gives the module's bytes. The result is kept
+// in the user's cache under a digest of all that goes into it, so that each state of the sources is
+// built once, whichever test or process asks first. Nothing is downloaded.
 func GoPlugin(tb testing.TB, dir string) []byte {
 	tb.Helper()
 	abs, err := filepath.Abs(dir)
@@ -70,13 +71,26 @@ func buildOnce(dir string) ([]byte, error) {
 	if err := os.Rename(made, file); err != nil {
 		return nil, err
 	}
+	removeOld(cache)
 	return os.ReadFile(file)
+}
+
+// removeOld takes away plugins that were built long ago, and their locks: their sources are no more.
+func removeOld(dir string) {
+	const age = 7 * 24 * time.Hour
+	list, _ := os.ReadDir(dir)
+	for _, f := range list {
+		if info, err := f.Info(); err == nil && time.Since(info.ModTime()) > age {
+			_ = os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
 }
 
 // sourceKey is a digest of the tool chain and of every file, outside the standard library, that the
 // plugin is made of.
 func sourceKey(dir string) (string, error) {
-	out, err := goCommand(dir, "list", "-deps", "-json=ImportPath,Dir,Standard,GoFiles,SFiles,EmbedFiles", ".")
+	out, err := goCommand(dir, "list", "-deps",
+		"-json=ImportPath,Dir,Standard,GoFiles,SFiles,EmbedFiles", ".")
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +112,8 @@ func sourceKey(dir string) (string, error) {
 			continue
 		}
 		for _, name := range slices.Concat(pkg.GoFiles, pkg.SFiles, pkg.EmbedFiles) {
-			if err := addFile(sum, pkg.ImportPath+"/"+name, filepath.Join(pkg.Dir, name)); err != nil {
+			err := addFile(sum, pkg.ImportPath+"/"+name, filepath.Join(pkg.Dir, name))
+			if err != nil {
 				return "", err
 			}
 		}

@@ -27,8 +27,8 @@ type Plugin struct {
 	Change func(*asm.Module) // the last word, before the bytes are made
 }
 
-// Tiny is a plugin of about 800 bytes that answers every call of its tools with the arguments. Without
-// tools it has one, of its own name. Plugins of different names have different digests.
+// Tiny is a plugin of about 800 bytes that answers every call of its tools with the arguments.
+// Without tools it has one, of its own name. Plugins of different names have different digests.
 func Tiny(name string, tools ...string) []byte {
 	p := Plugin{Name: name}
 	for _, t := range tools {
@@ -74,8 +74,8 @@ const (
 	inputAt = 40 << 10 // requests, to the end of memory
 )
 
-// Bytes puts constant bytes into the plugin's memory and tells where: the two arguments, pointer and
-// length, of most host functions.
+// Bytes puts constant bytes into the plugin's memory and tells where: the two arguments, pointer
+// and length, of most host functions.
 func (k *Kit) Bytes(b []byte) asm.Instr {
 	at := k.data
 	if k.data += int32(len(b)); k.data > dataEnd {

@@ -1,4 +1,5 @@
-// Package pdktest calls a plugin's tools without Wasm, in a test of the package that registers them:
+// Package pdktest calls a plugin's tools without Wasm, in a test of the package that registers
+// them:
 //
 //	func TestAdd(t *testing.T) {
 //		got, err := pdktest.Call("add", `{"a": 1, "b": 2}`)
@@ -53,8 +54,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Call calls a tool with JSON arguments and gives its JSON result; content is an array of blocks. The
-// error is an *Error.
+// Call calls a tool with JSON arguments and gives its JSON result; content is an array of blocks.
+// The error is an *Error.
 func Call(tool, args string) (result string, err error) { return new(Host).Call(tool, args) }
 
 // Manifest gives what the program tells of itself. It panics when that is an author's mistake.

@@ -7,9 +7,10 @@ import "github.com/wasmagent/wasmagent/pdk"
 func init() {
 	pdk.Plugin("dates", "1.0.0")
 	pdk.Register(pdk.Tool{
-		Name:        "date_now",
-		Description: "Tell the current date and time in a time zone. Use it before anything that depends on today.",
-		Effect:      pdk.Read,
+		Name: "date_now",
+		Description: "Tell the current date and time in a time zone. Use it before anything that " +
+			"depends on today.",
+		Effect: pdk.Read,
 	}, dateNow)
 	pdk.Register(pdk.Tool{
 		Name: "date_info",
@@ -32,14 +33,14 @@ func init() {
 	}, dateAdd)
 	pdk.Register(pdk.Tool{
 		Name: "date_diff",
-		Description: "Tell how far two dates are apart: exact seconds, calendar days, business days, and " +
-			"years, months and days as a person counts them. Use it for ages, deadlines and durations.",
+		Description: "Tell how far two dates are apart: exact seconds, calendar days, business days, " +
+			"and years, months and days as a person counts them. Use it for ages, deadlines and durations.",
 		Effect: pdk.Read,
 	}, dateDiff)
 	pdk.Register(pdk.Tool{
 		Name: "date_series",
-		Description: "List repeating dates: every n days, weeks, months, years or business days, chosen " +
-			"weekdays, or the nth weekday or business day of a month (nth -1 is the last).",
+		Description: "List repeating dates: every n days, weeks, months, years or business days, " +
+			"chosen weekdays, or the nth weekday or business day of a month (nth -1 is the last).",
 		Effect: pdk.Read,
 	}, dateSeries)
 }

@@ -12,3 +12,5 @@ func TestCases(t *testing.T) {
 	now = func() time.Time { return time.Date(2026, 3, 29, 21, 5, 6, 0, time.UTC) }
 	cases.Run(t)
 }
+
+func TestReadme(t *testing.T) { cases.Readme(t) }

@@ -7,3 +7,5 @@ import (
 )
 
 func TestCases(t *testing.T) { cases.Run(t) }
+
+func TestReadme(t *testing.T) { cases.Readme(t) }

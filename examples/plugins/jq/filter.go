@@ -21,7 +21,7 @@ const (
 	maxResults     = 10_000     // values that a filter may give
 	maxNodes       = 500_000    // values in all results, counted at every depth
 	maxDepth       = 60         // levels of one result
-	maxSteps       = 50_000_000 // instructions of the interpreter: some seconds
+	maxSteps       = 10_000_000 // instructions of the interpreter: about 5 s in a sandbox
 )
 
 // varName is what jq allows after the $ of a variable.

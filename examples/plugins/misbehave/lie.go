@@ -53,8 +53,8 @@ func value(name, description string, v pdk.Raw) {
 	add(name, description, func(*pdk.Call, none) (pdk.Raw, error) { return v, nil })
 }
 
-// reply adds a tool whose whole reply is b. It exits with 0, as a plugin may once it has replied, since
-// the kit would send a reply of its own after it.
+// reply adds a tool whose whole reply is b. It exits with 0, as a plugin may once it has replied,
+// since the kit would send a reply of its own after it.
 func reply(name, description string, b []byte) {
 	add(name, description, func(*pdk.Call, none) (none, error) {
 		output(b)

@@ -1,5 +1,6 @@
 // Plugin misbehave fails in every way there is, one tool for each: it shows what a host says of
-// them, and what becomes of the host. Its well-behaved tools show what the failures are held against.
+// them, and what becomes of the host. Its well-behaved tools show what the failures are held
+// against.
 //
 // Nothing here is an example to follow. See the other plugins for that.
 package main
@@ -15,15 +16,16 @@ func init() {
 	pdk.Plugin("misbehave", "1.0.0")
 
 	add("echo", "Give back the value as it came. The one tool that always works.", echo)
-	add("keyed", "Give back what the plugin is told of the call: its idempotency key, its attempt and "+
-		"the milliseconds it has left. Takes an order so that a key can be made of it.", keyed)
+	add("keyed", "Give back what the plugin is told of the call: its idempotency key, its attempt "+
+		"and the milliseconds it has left. Takes an order so that a key can be made of it.", keyed)
 	add("slow", "Take some milliseconds, telling of the progress, and stop early when the call is "+
 		"cancelled.", slow)
 	add("log_lines", "Write lines to the operator's log, one level after the other.", logLines)
 	add("progress", "Tell of so many steps of progress.", progress)
 	add("remember", "Keep a secret in a variable of the plugin, and give back the one that was there "+
 		"before: always nothing, since every call starts from the same state.", remember)
-	add("recall", "Give back the secret that an earlier call of remember kept: always nothing.", recall)
+	add("recall", "Give back the secret that an earlier call of remember kept: always nothing.",
+		recall)
 
 	registerFailures()
 	registerTraps()

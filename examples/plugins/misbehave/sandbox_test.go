@@ -17,8 +17,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// Every tool, through the real sandbox: what kind of error it is, and what caused it. A cause that is
-// not listed is none. The limits are small to be reached soon.
+// Every tool, through the real sandbox: what kind of error it is, and what caused it. A cause that
+// is not listed is none. The limits are small to be reached soon.
 func TestInTheSandbox(t *testing.T) {
 	box := open(t, host.Limits{Time: 10 * time.Second, Memory: 32 << 20})
 	for _, c := range []struct {
@@ -121,8 +121,8 @@ func TestNothingIsRemembered(t *testing.T) {
 	}
 }
 
-// open gives the tools of this plugin, compiled as users compile it. The code that the engine makes of
-// it is kept between the tests.
+// open gives the tools of this plugin, compiled as users compile it. The code that the engine makes
+// of it is kept between the tests.
 func open(t *testing.T, limits host.Limits) *wasmagent.Toolbox {
 	t.Helper()
 	dir := t.TempDir()

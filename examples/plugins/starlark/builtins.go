@@ -120,7 +120,8 @@ func round(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
 	kwargs []starlark.Tuple) (starlark.Value, error) {
 	var x starlark.Value
 	var digits starlark.Value = starlark.None
-	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "number", &x, "ndigits?", &digits); err != nil {
+	err := starlark.UnpackArgs(b.Name(), args, kwargs, "number", &x, "ndigits?", &digits)
+	if err != nil {
 		return nil, err
 	}
 	if _, ok := x.(starlark.Int); ok && digits == starlark.None {
@@ -152,7 +153,8 @@ func pow(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
 	kwargs []starlark.Tuple) (starlark.Value, error) {
 	var x, y starlark.Value
 	var m starlark.Value = starlark.None
-	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "base", &x, "exp", &y, "mod?", &m); err != nil {
+	err := starlark.UnpackArgs(b.Name(), args, kwargs, "base", &x, "exp", &y, "mod?", &m)
+	if err != nil {
 		return nil, err
 	}
 	base, okBase := x.(starlark.Int)

@@ -15,7 +15,7 @@ import (
 // Limits of one script.
 const (
 	maxCodeBytes    = 256 << 10  // bytes of a script
-	maxSteps        = 50_000_000 // instructions of the interpreter: some seconds
+	maxSteps        = 10_000_000 // instructions of the interpreter: about 5 s in a sandbox
 	maxCalls        = 1000       // calls inside each other; looked at every checkEvery steps
 	maxPrintedBytes = 64 << 10   // bytes that print may write
 	checkEvery      = 256        // steps between two looks at depth and cancellation

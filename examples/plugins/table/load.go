@@ -82,7 +82,8 @@ func loadCSV(in *Input) (*table, error) {
 func csvError(err error) error {
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
-		return pdk.InvalidInput("/csv", fmt.Sprintf("line %d, byte %d: %v", bad.Line, bad.Column, bad.Err))
+		return pdk.InvalidInput("/csv",
+			fmt.Sprintf("line %d, byte %d: %v", bad.Line, bad.Column, bad.Err))
 	}
 	return err
 }

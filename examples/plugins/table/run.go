@@ -29,7 +29,7 @@ type table struct {
 // row is one line of a table, with its number in the input, from 1.
 type row struct {
 	number int
-	cells  []any // nil, bool, int64, uint64, float64, string; or a list or map, which is only passed on
+	cells  []any // nil, bool, int64, uint64, float64, string; lists and maps are only passed on
 }
 
 func run(_ *pdk.Call, in Input) (Output, error) {

@@ -87,8 +87,8 @@ func decodeMap(r *abi.Reader, v reflect.Value) *InputError {
 	return nil
 }
 
-// decodeStruct ignores members that the struct has no field for: whether they are welcome is for the
-// tool's schema to say, which the host has held against the arguments before.
+// decodeStruct ignores members that the struct has no field for: whether they are welcome is for
+// the tool's schema to say, which the host has held against the arguments before.
 func decodeStruct(r *abi.Reader, v reflect.Value) *InputError {
 	if r.Kind() != abi.KindMap {
 		return mismatch("an object", r)
@@ -136,7 +136,7 @@ func fill(v reflect.Value, s *field.Struct, seen []bool) *InputError {
 		switch {
 		case seen[i]:
 		case !f.Optional:
-			return wrong("the member " + f.Name + " is missing")
+			return wrong("the member " + strconv.Quote(f.Name) + " is missing")
 		case f.Default != "":
 			to := at(v, f.Index)
 			if to.Kind() == reflect.Pointer {

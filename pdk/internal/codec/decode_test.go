@@ -160,7 +160,7 @@ func TestDecodeErrors(t *testing.T) {
 		{`"noon"`, new(netip.Addr), `ParseAddr("noon"): unable to parse IP`},
 		{`{"f":[1]}`, new(arr), "/f: want 2 elements, have 1"},
 		{`{"f":[1,2,3]}`, new(arr), "/f: want 2 elements, have 3"},
-		{`{}`, new(outer), "the member id is missing"},
+		{`{}`, new(outer), `the member "id" is missing`},
 		{`{"id":1,"list":[{"a":1},{"a":"x"}]}`, new(outer),
 			"/list/1/a: want an integer, have a string"},
 		{`{"id":1,"map":{"a/b~c":1.5}}`, new(outer), "/map/a~1b~0c: want an integer, have 1.5"},
@@ -224,4 +224,32 @@ func TestDecodeLongSlice(t *testing.T) {
 	if err := Decode(raw, &any); err != nil || len(any) != n || any[n-1] != int64(n-1) {
 		t.Errorf("%d elements, %v", len(any), err)
 	}
+}
+
+// Whatever the bytes: no panic, and what decodes as any can be encoded and decoded again.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{"\xc0", "\x93\x01\xa1a\x80", "\x81\xa2id\x01", "\xc1",
+		"\xdd\xff\xff\xff\xff",
+		"\x83\xa2id\x01\xa4list\x91\x81\xa1a\xcb\x3f\xf0\x00\x00\x00\x00\x00\x00\xa3map\xc0"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var o outer
+		_ = Decode(b, &o)
+		var x, y any
+		if Decode(b, &x) != nil {
+			return
+		}
+		raw, err := Append(nil, x)
+		if err != nil {
+			t.Skip() // deeper than a value may be: the reader allows for a frame around it
+		}
+		if err := Decode(raw, &y); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Append(nil, y)
+		if err != nil || string(again) != string(raw) {
+			t.Fatalf("%x, %v\n%x", again, err, raw)
+		}
+	})
 }

@@ -1,5 +1,5 @@
-// Package guest is a plugin as it runs: the tools it registered and how a call of one is served. The
-// files that end in _wasip1 tie it to a real host; off Wasm, pdktest plays the host.
+// Package guest is a plugin as it runs: the tools it registered and how a call of one is served.
+// The files that end in _wasip1 tie it to a real host; off Wasm, pdktest plays the host.
 package guest
 
 import (
@@ -107,8 +107,8 @@ func (p *Plugin) Warm() {
 	}
 }
 
-// warm does not let a panic out: an author's MarshalText may not be made for zero values, which need
-// never come up in a call.
+// warm does not let a panic out: an author's MarshalText may not be made for zero values, which
+// need never come up in a call.
 func warm(t *Tool) {
 	defer func() { _ = recover() }()
 	t.Warm()

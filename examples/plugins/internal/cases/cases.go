@@ -1,4 +1,5 @@
-// Package cases runs calls of tools that are written down in txtar files, and compares what they give.
+// Package cases runs calls of tools that are written down in txtar files, and compares what they
+// give.
 //
 // A file opens with a sentence on what it shows. Then come pairs of a call and what it gives:
 //
@@ -30,7 +31,7 @@ import (
 	"github.com/wasmagent/wasmagent/pdk/pdktest"
 )
 
-var update = flag.Bool("update", false, "write what the calls of testdata/*.txtar give into the files")
+var update = flag.Bool("update", false, "write what the calls give into testdata/*.txtar")
 
 // Run runs the files testdata/*.txtar of the test's package.
 func Run(t *testing.T) {
@@ -92,9 +93,14 @@ func Call(t *testing.T, tool, args string) string {
 	if err != nil {
 		return describe(t, err) + "\n"
 	}
+	return indent(t, result)
+}
+
+func indent(t *testing.T, text string) string {
+	t.Helper()
 	var out bytes.Buffer
-	if err := json.Indent(&out, []byte(result), "", "  "); err != nil {
-		t.Fatalf("%s gave no JSON: %v", tool, err)
+	if err := json.Indent(&out, bytes.TrimSpace([]byte(text)), "", "  "); err != nil {
+		t.Fatalf("%s is no JSON: %v", text, err)
 	}
 	return out.String() + "\n"
 }
