@@ -45,6 +45,8 @@ type checker struct {
 	space space
 	seen  map[string]bool // export names
 	data  int             // segments that the data count section declares, -1 without one
+	items int
+	named int
 }
 
 func (c *checker) header() {
@@ -151,6 +153,8 @@ func (c *checker) finish() {
 		sum, carry := bits.Add64(elements, t.Min, 0)
 		elements = sum | -carry
 	}
+	m := &c.f.Maxima
+	m.TableElements, m.Names, m.DataSegments, m.Items = elements, c.named, len(c.f.data), c.items
 	if elements > uint64(c.lim.TableElements) {
 		c.section = sectionNames[secTable]
 		c.fail(c.f.sections[secTable].from, "TableElements",
@@ -173,6 +177,9 @@ func (c *checker) customSection() {
 		c.nameSection()
 		return
 	}
+	if c.items++; c.tooMany("Items", "items declared outside of code", uint64(c.items), c.lim.Items) {
+		return
+	}
 	c.f.Custom = append(c.f.Custom, Custom{Name: name, Data: c.b[s.from:s.to]})
 	c.pos = c.end
 }
@@ -191,6 +198,16 @@ func short(name string) string {
 		return name[:most] + "…"
 	}
 	return name
+}
+
+// list reads the length of a list of items, see Limits.Items.
+func (c *checker) list(what string, size int) int {
+	n := c.count(what, size)
+	c.items += n
+	if c.tooMany("Items", "items declared outside of code", uint64(c.items), c.lim.Items) {
+		return 0
+	}
+	return n
 }
 
 func (c *checker) tooMany(limit, what string, n uint64, most int) bool {

@@ -48,7 +48,11 @@ func (c *checker) nameSection() {
 }
 
 func (c *checker) nameMap() {
-	for range c.count("names", 2) {
+	n := c.count("names", 2)
+	if c.named += n; c.tooMany("Names", "names", uint64(c.named), c.lim.Names) {
+		return
+	}
+	for range n {
 		c.u32()
 		if c.name(); c.err != nil {
 			return

@@ -80,9 +80,9 @@ type writer struct {
 	smallCosts []int32
 	labels     map[uint32][]uint32 // where labels were inserted, by function; see names.go
 
-	body    []byte // scratch
-	costs   []uint64
-	open    []int
+	body  []byte // scratch
+	costs []uint64
+	open  []int
 }
 
 // module writes all sections in their order.
