@@ -22,8 +22,16 @@ const (
 //
 // Facts keep no reference to wasm but for Custom.
 func Check(wasm []byte, limits *Limits) (*Facts, error) {
-	c := checker{lim: limits.withDefaults(), f: &Facts{Size: len(wasm), Start: -1}}
+	return newChecker(wasm, limits).check()
+}
+
+func newChecker(wasm []byte, limits *Limits) *checker {
+	c := &checker{lim: limits.withDefaults(), f: &Facts{Size: len(wasm), Start: -1}, data: -1}
 	c.reader = reader{b: wasm, end: len(wasm), function: -1}
+	return c
+}
+
+func (c *checker) check() (*Facts, error) {
 	c.header()
 	for last := 0; c.err == nil && c.left() > 0; {
 		last = c.nextSection(last)
@@ -40,13 +48,14 @@ func Check(wasm []byte, limits *Limits) (*Facts, error) {
 // checker is one run of Check.
 type checker struct {
 	reader
-	lim   Limits
-	f     *Facts
-	space space
-	seen  map[string]bool // export names
-	data  int             // segments that the data count section declares, -1 without one
-	items int
-	named int
+	lim     Limits
+	f       *Facts
+	space   space
+	seen    map[string]bool // export names
+	trusted bool            // reserved names may be used
+	data    int             // segments that the data count section declares, -1 without one
+	items   int
+	named   int
 }
 
 func (c *checker) header() {
@@ -65,7 +74,6 @@ func (c *checker) header() {
 	if c.err == nil {
 		c.pos = 8
 	}
-	c.data = -1
 }
 
 // nextSection checks one section. last is the place of the one before, and so is the result.
@@ -186,7 +194,7 @@ func (c *checker) customSection() {
 
 // reserved refuses a name that only Rewrite may use.
 func (c *checker) reserved(at int, what, name string) {
-	if strings.HasPrefix(name, Reserved) {
+	if !c.trusted && strings.HasPrefix(name, Reserved) {
 		c.failf(at, "%s %q: names beginning with %s belong to the host", what, short(name), Reserved)
 	}
 }
