@@ -138,8 +138,8 @@ func BenchmarkMetering(b *testing.B) {
 	}
 }
 
-// compare alternates between a plain and a metered guest and takes the median of the rounds' ratios of
-// processor time.
+// compare alternates between a plain and a metered guest and takes the median of the rounds'
+// ratios of processor time.
 func compare(b *testing.B, plain, metered *running, j job) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

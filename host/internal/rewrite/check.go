@@ -16,9 +16,10 @@ const (
 )
 
 // Check reads a module's structure: every count against the bytes that are left and the limits,
-// every index against what the module declares, every body instruction by instruction. A nil limits
-// is all defaults. It takes time linear in the module and allocates no more than a few times its
-// size. It does not check operand types: the engine does, on what Rewrite gives. An error is an *Error.
+// every index against what the module declares, every body instruction by instruction. A nil
+// limits is all defaults. It takes time linear in the module and allocates no more than a few
+// times its size. It does not check operand types: the engine does, on what Rewrite gives. An
+// error is an *Error.
 //
 // Facts keep no reference to wasm but for Custom.
 func Check(wasm []byte, limits *Limits) (*Facts, error) {

@@ -410,6 +410,10 @@ func TestEdges(t *testing.T) {
 		{"BranchTable", DefaultBranchTable, func(n int) []byte {
 			return one(append(append([]byte{opI32Const, 0, 0x0e}, repeat(n, 0)...), 0)...)
 		}},
+		{"Checks", DefaultChecks, func(n int) []byte {
+			fills := bytes.Repeat([]byte{opMisc, miscMemoryFill, 0}, n/2) // types are not checked
+			return one(append(bytes.Repeat([]byte{opLoop, 0x40, opEnd}, n-n/2), fills...)...)
+		}},
 		{"Names", DefaultNames, func(n int) []byte {
 			return module(custom("name", cat([]byte{namesFunctions}, sized(repeat(n, 0, 0)))))
 		}},

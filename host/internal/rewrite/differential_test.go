@@ -42,7 +42,8 @@ func TestDifferential(t *testing.T) {
 				rewritten := newPlayer(t, engine.config, spectest, true)
 				for n, c := range script.Commands {
 					want, got := plain.play(path, c), rewritten.play(path, c)
-					// Maxima are others after rewriting, so what could not be linked for them now can.
+					// Maxima are others after rewriting, so what could not be linked for them now
+					// can.
 					if want != got && !strings.Contains(want, "maximum size mismatch") {
 						t.Errorf("line %d, %s %s, %s:\nplain:     %s\nrewritten: %s",
 							c.Line, c.Type, c.Action.Field, engine.name, want, got)
@@ -234,8 +235,8 @@ func (p *player) instantiate(wasm []byte, name string) (api.Module, error) {
 	return mod, err
 }
 
-// openImports takes the maxima off imported memories and tables, since those of the modules that export
-// them are others after rewriting. No plugin has such imports.
+// openImports takes the maxima off imported memories and tables, since those of the modules that
+// export them are others after rewriting. No plugin has such imports.
 func openImports(wasm []byte) []byte {
 	out := slices.Clone(wasm[:8])
 	r := reader{b: wasm, pos: 8, end: len(wasm), types: 1 << 20}

@@ -137,12 +137,12 @@ func (f Feature) Names() []string {
 }
 
 // Maxima are the largest values met, each to be held against the limit of its name: in any type or
-// function, and for the last four in the whole module.
+// function, and for the last five in the whole module.
 type Maxima struct {
 	Params, Locals, Nesting, LoopNesting, BranchTable, Body int
 	Product                                                 uint64
 	TableElements                                           uint64
-	Names, DataSegments, Items                              int
+	Checks, Names, DataSegments, Items                      int
 }
 
 // Facts are what Check found in a module: all that the contract, the choice between restoring and

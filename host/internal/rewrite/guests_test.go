@@ -40,7 +40,8 @@ func TestRealGuests(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, tableRow, "limit", limits.Module, limits.Functions, limits.Params,
 		limits.Locals, limits.ModuleLocals, limits.Nesting, limits.LoopNesting, limits.BranchTable,
-		limits.TableElements, limits.Names, limits.DataSegments, limits.Items, limits.Body, limits.Product, "")
+		limits.Checks, limits.TableElements, limits.Names, limits.DataSegments, limits.Items,
+		limits.Body, limits.Product, "")
 	all := guests(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		wasm := all[name]
@@ -60,12 +61,12 @@ func TestRealGuests(t *testing.T) {
 		}
 		m := f.Maxima
 		fmt.Fprintf(&table, tableRow, short(name), f.Size, f.Functions, m.Params, m.Locals, f.Locals,
-			m.Nesting, m.LoopNesting, m.BranchTable, m.TableElements, m.Names, m.DataSegments, m.Items, m.Body,
-			m.Product, strings.Join(append(f.Features.Names(), f.Blockers()...), ", "))
+			m.Nesting, m.LoopNesting, m.BranchTable, m.Checks, m.TableElements, m.Names,
+			m.DataSegments, m.Items, m.Body, m.Product, strings.Join(append(f.Features.Names(), f.Blockers()...), ", "))
 	}
 	t.Logf("\n"+strings.ReplaceAll(tableRow, "d", "s")+"%s", "guest", "bytes", "funcs", "params",
-		"locals", "all locals", "nest", "loops", "br_table", "table", "names", "data", "items", "body",
+		"locals", "all locals", "nest", "loops", "br_table", "checks", "table", "names", "data", "items", "body",
 		"product", "features and blockers", table.String())
 }
 
-const tableRow = "%-65s %9d %6d %6d %6d %10d %6d %5d %8d %6d %7d %7d %6d %8d %9d  %s\n"
+const tableRow = "%-65s %9d %6d %6d %6d %10d %6d %5d %8d %7d %6d %7d %7d %6d %8d %9d  %s\n"

@@ -24,7 +24,8 @@ var engines = []struct {
 	{"interpreter", wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(allFeatures)},
 }
 
-// machine is the least of a host for rewritten modules: it has tick, does what plans say, and counts.
+// machine is the least of a host for rewritten modules: it has tick, does what plans say, and
+// counts.
 type machine struct {
 	wazero.Runtime
 	ctx      context.Context
@@ -72,8 +73,8 @@ func (m *machine) spent(mod api.Module) int64 {
 	return used
 }
 
-// load checks and rewrites a module, instantiates it and does what the plan says. The module is given
-// also with an error, if it came to be.
+// load checks and rewrites a module, instantiates it and does what the plan says. The module is
+// given also with an error, if it came to be.
 func (m *machine) load(wasm []byte, opts *Options, config wazero.ModuleConfig) (api.Module, error) {
 	facts, err := Check(wasm, nil)
 	if err != nil {

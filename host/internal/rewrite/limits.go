@@ -13,6 +13,7 @@ type Limits struct {
 	Nesting       int // blocks inside each other
 	LoopNesting   int // loops inside each other
 	BranchTable   int // targets of one br_table
+	Checks        int // loops and operations priced by length, of all functions: each grows the module
 	Tables        int // tables, and so the most that tables can grow to is bounded
 	TableElements int // elements that all tables start with; also what one table may grow to
 	Names         int // names of functions, locals and labels
@@ -37,6 +38,7 @@ const (
 	DefaultNesting       = 16_384
 	DefaultLoopNesting   = 64
 	DefaultBranchTable   = 32_768
+	DefaultChecks        = 1_000_000
 	DefaultTables        = 64
 	DefaultTableElements = 65_536
 	DefaultNames         = 1_000_000
@@ -64,6 +66,7 @@ func (l *Limits) withDefaults() Limits {
 	def(&out.Nesting, DefaultNesting)
 	def(&out.LoopNesting, DefaultLoopNesting)
 	def(&out.BranchTable, DefaultBranchTable)
+	def(&out.Checks, DefaultChecks)
 	def(&out.Tables, DefaultTables)
 	def(&out.TableElements, DefaultTableElements)
 	def(&out.Names, DefaultNames)

@@ -163,8 +163,8 @@ func TestMaxima(t *testing.T) {
 	}
 }
 
-// Active data moves into the plan. Where code names segments, an active one behaves as it does after
-// instantiating: as if dropped.
+// Active data moves into the plan. Where code names segments, an active one behaves as it does
+// after instantiating: as if dropped.
 func TestData(t *testing.T) {
 	m := asm.New()
 	m.ExportMemory("memory", m.Memory(1))
@@ -316,8 +316,8 @@ func TestFactsOfAnotherModule(t *testing.T) {
 	}
 }
 
-// The guest cannot reach the fuel: the index past its globals is refused, and its own exports cannot
-// have the name.
+// The guest cannot reach the fuel: the index past its globals is refused, and its own exports
+// cannot have the name.
 func TestFuelIsOutOfReach(t *testing.T) {
 	wasm := one(opI64Const, 0, opGlobalSet, 2)
 	if _, err := Check(wasm, nil); err == nil {

@@ -37,8 +37,9 @@ func (c *checker) constAt(at int) int32 {
 	return int32(again.sleb(32))
 }
 
-// elementSection checks the element segments. Their flags: bit 0 says not active; bit 1 says declared
-// only, or for an active one that it names its table; bit 2 says that elements are expressions.
+// elementSection checks the element segments. Their flags: bit 0 says not active; bit 1 says
+// declared only, or for an active one that it names its table; bit 2 says that elements are
+// expressions.
 func (c *checker) elementSection() {
 	for range c.list("element segments", 2) {
 		at := c.pos
