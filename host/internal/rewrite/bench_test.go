@@ -166,3 +166,60 @@ func compare(b *testing.B, plain, metered *running, j job) {
 	b.ReportMetric(median(ratios), "ratio")
 	b.ReportMetric(float64(metered.ticks-ticks)/float64(runs), "ticks")
 }
+
+// BenchmarkCheck and BenchmarkRewrite show what loading a module of 4 MB costs before it is compiled.
+func BenchmarkCheck(b *testing.B) {
+	wasm := goGuest(b)
+	b.SetBytes(int64(len(wasm)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Check(wasm, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRewrite(b *testing.B) {
+	wasm := goGuest(b)
+	facts, err := Check(wasm, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(wasm)))
+	b.ReportAllocs()
+	for b.Loop() {
+		out, _, err := Rewrite(wasm, facts, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(out))/float64(len(wasm)), "growth")
+	}
+}
+
+// BenchmarkCompile shows how much longer the engine compiles what Rewrite gives.
+func BenchmarkCompile(b *testing.B) {
+	wasm := goGuest(b)
+	facts, err := Check(wasm, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, opts := range []*Options{{Unmetered: true}, nil} {
+		name := "metered"
+		if opts != nil {
+			name = "plain"
+		}
+		out, _, err := Rewrite(wasm, facts, opts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r := wazero.NewRuntimeWithConfig(context.Background(), engines[0].config)
+				if _, err := r.CompileModule(context.Background(), out); err != nil {
+					b.Fatal(err)
+				}
+				r.Close(context.Background())
+			}
+		})
+	}
+}

@@ -3,6 +3,9 @@ package rewrite
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -54,4 +57,44 @@ func FuzzRewrite(f *testing.F) {
 		}
 		Rewrite(other, facts, nil)
 	})
+}
+
+// TestMutatedSuites does the same for thousands of modules with a few bytes changed, always the same.
+func TestMutatedSuites(t *testing.T) {
+	root := moduleDir(t, wazeroModule)
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx, engines[1].config)
+	defer r.Close(ctx)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	passed := 0
+	for _, path := range wasmFiles(t, filepath.Join(root, "internal/integration_test/spectest")) {
+		wasm := readFile(t, path)
+		if len(wasm) <= 8 {
+			continue
+		}
+		for range 8 {
+			changed := slices.Clone(wasm)
+			for range 1 + rnd.IntN(3) {
+				changed[8+rnd.IntN(len(changed)-8)] = byte(rnd.Uint32())
+			}
+			facts, err := Check(changed, nil)
+			if err != nil {
+				continue
+			}
+			out, _, err := Rewrite(changed, facts, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			if accepts(ctx, r, changed) {
+				passed++
+				if !accepts(ctx, r, out) {
+					t.Errorf("%s: not accepted rewritten: % x", path, changed)
+				}
+			}
+		}
+	}
+	t.Logf("%d changed modules are accepted", passed)
+	if passed < 1_000 {
+		t.Errorf("only %d changed modules are accepted", passed)
+	}
 }
