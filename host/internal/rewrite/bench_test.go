@@ -16,8 +16,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
-// slice is how much fuel tick gives in benchmarks and tests.
-const slice = 5_000_000
+// benchSlice is what hosts give at a time.
+const benchSlice = 5_000_000
 
 // goGuest compiles testdata/work for the guest's platform.
 func goGuest(t testing.TB) []byte {
@@ -73,65 +73,37 @@ func asmGuest() []byte {
 
 // running is one instance of a guest.
 type running struct {
+	*machine
 	api.Module
-	ticks int
 }
 
 // start runs a guest, rewritten so or so, up to where its functions may be called.
 func start(t testing.TB, config wazero.RuntimeConfig, wasm []byte, opts *Options) *running {
 	t.Helper()
-	ctx := context.Background()
-	facts, err := Check(wasm, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, plan, err := Rewrite(wasm, facts, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := wazero.NewRuntimeWithConfig(ctx, config)
-	t.Cleanup(func() { r.Close(ctx) })
-	wasi_snapshot_preview1.MustInstantiate(ctx, r)
-	run := &running{}
-	host := r.NewHostModuleBuilder(TickModule)
-	host.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(
-		func(_ context.Context, mod api.Module, _ []uint64) {
-			run.ticks++
-			mod.ExportedGlobal(FuelName).(api.MutableGlobal).Set(slice)
-		}), nil, nil).Export(TickName)
-	if _, err := host.Instantiate(ctx); err != nil {
-		t.Fatal(err)
-	}
-	env := r.NewHostModuleBuilder("env")
-	env.NewFunctionBuilder().WithFunc(func(ctx context.Context, m api.Module, ptr, size uint32) {
-		b, err := m.ExportedFunction("allocate_buffer").Call(ctx, 1024)
+	m := newMachine(t, config, benchSlice)
+	wasi_snapshot_preview1.MustInstantiate(m.ctx, m)
+	env := m.NewHostModuleBuilder("env")
+	env.NewFunctionBuilder().WithFunc(func(ctx context.Context, mod api.Module, ptr, size uint32) {
+		b, err := mod.ExportedFunction("allocate_buffer").Call(ctx, 1024)
 		if err != nil {
 			panic(err)
 		}
-		m.Memory().WriteUint32Le(ptr, uint32(b[0]))
-		m.Memory().WriteUint32Le(size, 1024)
+		mod.Memory().WriteUint32Le(ptr, uint32(b[0]))
+		mod.Memory().WriteUint32Le(size, 1024)
 	}).Export("get_random_string")
-	if _, err := env.Instantiate(ctx); err != nil {
+	if _, err := env.Instantiate(m.ctx); err != nil {
 		t.Fatal(err)
 	}
-	run.Module, err = r.InstantiateWithConfig(ctx, out, wazero.NewModuleConfig().
-		WithName("").WithStartFunctions())
+	mod, err := m.load(wasm, opts, wazero.NewModuleConfig().WithName(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range plan.Data {
-		if !run.Memory().Write(d.Offset, d.Bytes) {
-			t.Fatal("data out of range")
+	if f := mod.ExportedFunction("_initialize"); f != nil {
+		if _, err := f.Call(m.ctx); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{plan.Start, "_initialize", "_start"} {
-		if f := run.ExportedFunction(name); f != nil {
-			if _, err := f.Call(ctx); err != nil {
-				t.Logf("%s: %v", name, err)
-			}
-		}
-	}
-	return run
+	return &running{m, mod}
 }
 
 // job is a function to call with a parameter that makes it work for some milliseconds.
@@ -166,8 +138,8 @@ func BenchmarkMetering(b *testing.B) {
 	}
 }
 
-// compare alternates between a plain and a metered guest and takes the median of the rounds' ratios of
-// processor time.
+// compare alternates between a plain and a metered guest and takes the median of the rounds'
+// ratios of processor time.
 func compare(b *testing.B, plain, metered *running, j job) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -193,4 +165,61 @@ func compare(b *testing.B, plain, metered *running, j job) {
 	b.ReportMetric(median(times[1]), "metered-µs")
 	b.ReportMetric(median(ratios), "ratio")
 	b.ReportMetric(float64(metered.ticks-ticks)/float64(runs), "ticks")
+}
+
+// BenchmarkCheck and BenchmarkRewrite show what loading a module of 4 MB costs before it is compiled.
+func BenchmarkCheck(b *testing.B) {
+	wasm := goGuest(b)
+	b.SetBytes(int64(len(wasm)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Check(wasm, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRewrite(b *testing.B) {
+	wasm := goGuest(b)
+	facts, err := Check(wasm, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(wasm)))
+	b.ReportAllocs()
+	for b.Loop() {
+		out, _, err := Rewrite(wasm, facts, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(out))/float64(len(wasm)), "growth")
+	}
+}
+
+// BenchmarkCompile shows how much longer the engine compiles what Rewrite gives.
+func BenchmarkCompile(b *testing.B) {
+	wasm := goGuest(b)
+	facts, err := Check(wasm, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, opts := range []*Options{{Unmetered: true}, nil} {
+		name := "metered"
+		if opts != nil {
+			name = "plain"
+		}
+		out, _, err := Rewrite(wasm, facts, opts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r := wazero.NewRuntimeWithConfig(context.Background(), engines[0].config)
+				if _, err := r.CompileModule(context.Background(), out); err != nil {
+					b.Fatal(err)
+				}
+				r.Close(context.Background())
+			}
+		})
+	}
 }

@@ -67,8 +67,9 @@ var (
 	zeroIndex = []byte{0}
 )
 
-// one is a module with one function () -> () of the given body, and a memory, a table of two elements, an
-// immutable and a mutable global, a passive data segment and a passive element segment to name.
+// one is a module with one function () -> () of the given body, and a memory, a table of two
+// elements, an immutable and a mutable global, a passive data segment and a passive element
+// segment to name.
 func one(code ...byte) []byte { return oneBody(fn(code...)) }
 
 func oneBody(body []byte) []byte {

@@ -16,14 +16,23 @@ const (
 )
 
 // Check reads a module's structure: every count against the bytes that are left and the limits,
-// every index against what the module declares, every body instruction by instruction. A nil limits
-// is all defaults. It takes time linear in the module and allocates no more than a few times its
-// size. It does not check operand types: the engine does, on what Rewrite gives. An error is an *Error.
+// every index against what the module declares, every body instruction by instruction. A nil
+// limits is all defaults. It takes time linear in the module and allocates no more than a few
+// times its size. It does not check operand types: the engine does, on what Rewrite gives. An
+// error is an *Error.
 //
 // Facts keep no reference to wasm but for Custom.
 func Check(wasm []byte, limits *Limits) (*Facts, error) {
-	c := checker{lim: limits.withDefaults(), f: &Facts{Size: len(wasm), Start: -1}}
+	return newChecker(wasm, limits).check()
+}
+
+func newChecker(wasm []byte, limits *Limits) *checker {
+	c := &checker{lim: limits.withDefaults(), f: &Facts{Size: len(wasm), Start: -1}, data: -1}
 	c.reader = reader{b: wasm, end: len(wasm), function: -1}
+	return c
+}
+
+func (c *checker) check() (*Facts, error) {
 	c.header()
 	for last := 0; c.err == nil && c.left() > 0; {
 		last = c.nextSection(last)
@@ -40,11 +49,14 @@ func Check(wasm []byte, limits *Limits) (*Facts, error) {
 // checker is one run of Check.
 type checker struct {
 	reader
-	lim   Limits
-	f     *Facts
-	space space
-	seen  map[string]bool // export names
-	data  int             // segments that the data count section declares, -1 without one
+	lim     Limits
+	f       *Facts
+	space   space
+	seen    map[string]bool // export names
+	trusted bool            // reserved names may be used
+	data    int             // segments that the data count section declares, -1 without one
+	items   int
+	named   int
 }
 
 func (c *checker) header() {
@@ -63,7 +75,6 @@ func (c *checker) header() {
 	if c.err == nil {
 		c.pos = 8
 	}
-	c.data = -1
 }
 
 // nextSection checks one section. last is the place of the one before, and so is the result.
@@ -151,6 +162,8 @@ func (c *checker) finish() {
 		sum, carry := bits.Add64(elements, t.Min, 0)
 		elements = sum | -carry
 	}
+	m := &c.f.Maxima
+	m.TableElements, m.Names, m.DataSegments, m.Items = elements, c.named, len(c.f.data), c.items
 	if elements > uint64(c.lim.TableElements) {
 		c.section = sectionNames[secTable]
 		c.fail(c.f.sections[secTable].from, "TableElements",
@@ -173,13 +186,16 @@ func (c *checker) customSection() {
 		c.nameSection()
 		return
 	}
+	if c.items++; c.tooMany("Items", "items declared outside of code", uint64(c.items), c.lim.Items) {
+		return
+	}
 	c.f.Custom = append(c.f.Custom, Custom{Name: name, Data: c.b[s.from:s.to]})
 	c.pos = c.end
 }
 
 // reserved refuses a name that only Rewrite may use.
 func (c *checker) reserved(at int, what, name string) {
-	if strings.HasPrefix(name, Reserved) {
+	if !c.trusted && strings.HasPrefix(name, Reserved) {
 		c.failf(at, "%s %q: names beginning with %s belong to the host", what, short(name), Reserved)
 	}
 }
@@ -191,6 +207,16 @@ func short(name string) string {
 		return name[:most] + "…"
 	}
 	return name
+}
+
+// list reads the length of a list of items, see Limits.Items.
+func (c *checker) list(what string, size int) int {
+	n := c.count(what, size)
+	c.items += n
+	if c.tooMany("Items", "items declared outside of code", uint64(c.items), c.lim.Items) {
+		return 0
+	}
+	return n
 }
 
 func (c *checker) tooMany(limit, what string, n uint64, most int) bool {

@@ -410,6 +410,26 @@ func TestEdges(t *testing.T) {
 		{"BranchTable", DefaultBranchTable, func(n int) []byte {
 			return one(append(append([]byte{opI32Const, 0, 0x0e}, repeat(n, 0)...), 0)...)
 		}},
+		{"Checks", DefaultChecks, func(n int) []byte {
+			fills := bytes.Repeat([]byte{opMisc, miscMemoryFill, 0}, n/2) // types are not checked
+			return one(append(bytes.Repeat([]byte{opLoop, 0x40, opEnd}, n-n/2), fills...)...)
+		}},
+		{"Names", DefaultNames, func(n int) []byte {
+			return module(custom("name", cat([]byte{namesFunctions}, sized(repeat(n, 0, 0)))))
+		}},
+		{"Items", DefaultItems, func(n int) []byte {
+			return module(section(secType, repeat(n, functionForm, 0, 0)))
+		}},
+		{"DataSegments", DefaultDataSegments, func(n int) []byte {
+			return module(section(secMemory, vec([]byte{0, 1})), section(secData, repeat(n, 1, 0)))
+		}},
+		{"Items", DefaultItems, func(n int) []byte { // one segment of elements
+			return module(types, section(secImport, vec(cat(str("m"), str("n"), []byte{0, 0}))),
+				section(secElement, cat([]byte{1, 1, 0}, repeat(n-3, 0))))
+		}},
+		{"Items", DefaultItems, func(n int) []byte {
+			return module(bytes.Repeat(custom("", nil), n))
+		}},
 		{"Tables", DefaultTables, func(n int) []byte {
 			return module(section(secTable, repeat(n, byte(FuncRef), 0, 0)))
 		}},

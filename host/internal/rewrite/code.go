@@ -137,6 +137,13 @@ func (c *checker) instruction(w *walk) {
 	case imms[in.op] == immLocal && in.x >= w.locals:
 		c.failf(in.at, "local %d of %d", in.x, w.locals)
 	}
+	if in.op == opLoop || priced(in) {
+		m := &c.f.Maxima
+		if m.Checks++; m.Checks > c.lim.Checks {
+			c.fail(in.at, "Checks", overLimit("loops and operations priced by length",
+				uint64(m.Checks), c.lim.Checks))
+		}
+	}
 	c.f.Maxima.BranchTable = max(c.f.Maxima.BranchTable, in.labels-1)
 	c.block(w, in.op, in.at)
 	c.blockers(in)

@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 )
 
 // TestDifferential runs the specification's suites with modules as they are and rewritten, in both
@@ -39,17 +37,18 @@ func TestDifferential(t *testing.T) {
 				}
 			}
 			var fuel [2][]int64
-			for i, config := range engines() {
-				plain := newPlayer(t, config, spectest, false)
-				rewritten := newPlayer(t, config, spectest, true)
+			for i, engine := range engines {
+				plain := newPlayer(t, engine.config, spectest, false)
+				rewritten := newPlayer(t, engine.config, spectest, true)
 				for n, c := range script.Commands {
 					want, got := plain.play(path, c), rewritten.play(path, c)
-					// Maxima are others after rewriting, so what could not be linked for them now can.
+					// Maxima are others after rewriting, so what could not be linked for them now
+					// can.
 					if want != got && !strings.Contains(want, "maximum size mismatch") {
-						t.Errorf("line %d, %s %s, engine %d:\nplain:     %s\nrewritten: %s",
-							c.Line, c.Type, c.Action.Field, i, want, got)
+						t.Errorf("line %d, %s %s, %s:\nplain:     %s\nrewritten: %s",
+							c.Line, c.Type, c.Action.Field, engine.name, want, got)
 					}
-					fuel[i] = append(fuel[i], rewritten.spent())
+					fuel[i] = append(fuel[i], rewritten.spentByAll())
 					if i == 1 && fuel[0][n] != fuel[1][n] {
 						t.Errorf("line %d: fuel %d compiled, %d interpreted", c.Line, fuel[0][n], fuel[1][n])
 					}
@@ -61,13 +60,6 @@ func TestDifferential(t *testing.T) {
 	t.Logf("%d outcomes compared, %d ticks", total, ticks)
 	if total < 2*60_000 || ticks < 1_000 {
 		t.Errorf("%d outcomes, %d ticks: the suites were not really run", total, ticks)
-	}
-}
-
-func engines() []wazero.RuntimeConfig {
-	return []wazero.RuntimeConfig{
-		wazero.NewRuntimeConfigCompiler().WithCoreFeatures(allFeatures),
-		wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(allFeatures),
 	}
 }
 
@@ -137,55 +129,32 @@ func number(v any, typ string) uint64 {
 
 // player plays a script in a runtime of its own.
 type player struct {
+	*machine
 	t       testing.TB
-	ctx     context.Context
 	rewrite bool
-	r       wazero.Runtime
 	named   map[string]api.Module
 	last    api.Module
 	all     []api.Module
 	played  int
-	ticks   int
-	used    int64
 }
 
-// tickSlice is small so that tick is called often.
-const tickSlice = 100
+// tickOften is a slice that makes guests call tick all the time.
+const tickOften = 100
 
 func newPlayer(t *testing.T, config wazero.RuntimeConfig, spectest []byte, rewrite bool) *player {
-	ctx := context.Background()
-	p := &player{t: t, ctx: ctx, rewrite: rewrite, named: map[string]api.Module{},
-		r: wazero.NewRuntimeWithConfig(ctx, config)}
-	t.Cleanup(func() { p.r.Close(ctx) })
-	tick := func(_ context.Context, mod api.Module, _ []uint64) {
-		p.ticks++
-		p.refill(mod)
-	}
-	host := p.r.NewHostModuleBuilder(TickModule)
-	host.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(tick), nil, nil).Export(TickName)
-	if _, err := host.Instantiate(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.r.Instantiate(ctx, spectest); err != nil {
+	p := &player{t: t, rewrite: rewrite, named: map[string]api.Module{},
+		machine: newMachine(t, config, tickOften)}
+	if _, err := p.Instantiate(p.ctx, spectest); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// refill counts what a module used and fills its fuel up.
-func (p *player) refill(mod api.Module) {
-	fuel := mod.ExportedGlobal(FuelName).(api.MutableGlobal)
-	p.used += tickSlice - int64(fuel.Get())
-	fuel.Set(tickSlice)
-}
-
-// spent is what all modules used since it was asked last.
-func (p *player) spent() int64 {
+// spentByAll is what all modules used since it was asked last.
+func (p *player) spentByAll() (used int64) {
 	for _, mod := range p.all {
-		p.refill(mod)
+		used += p.spent(mod)
 	}
-	used := p.used
-	p.used = 0
 	return used
 }
 
@@ -257,26 +226,17 @@ func outcome(results []uint64, types []api.ValueType, err error) string {
 func (p *player) instantiate(wasm []byte, name string) (api.Module, error) {
 	config := wazero.NewModuleConfig().WithName(name)
 	if !p.rewrite {
-		return p.r.InstantiateWithConfig(p.ctx, wasm, config)
+		return p.InstantiateWithConfig(p.ctx, wasm, config)
 	}
-	facts, err := Check(wasm, nil)
-	if err != nil {
-		return nil, err
+	mod, err := p.load(openImports(wasm), nil, config)
+	if mod != nil {
+		p.all = append(p.all, mod)
 	}
-	out, plan, err := Rewrite(wasm, facts, nil)
-	if err != nil {
-		return nil, err
-	}
-	mod, err := p.r.InstantiateWithConfig(limitMemory(p.ctx, plan), openImports(out), config)
-	if err != nil {
-		return nil, err
-	}
-	p.all = append(p.all, mod)
-	return mod, load(p.ctx, mod, plan)
+	return mod, err
 }
 
-// openImports takes the maxima off imported memories and tables, since those of the modules that export
-// them are others after rewriting. No plugin has such imports.
+// openImports takes the maxima off imported memories and tables, since those of the modules that
+// export them are others after rewriting. No plugin has such imports.
 func openImports(wasm []byte) []byte {
 	out := slices.Clone(wasm[:8])
 	r := reader{b: wasm, pos: 8, end: len(wasm), types: 1 << 20}
@@ -332,46 +292,3 @@ func openImport(r *reader) []byte {
 	}
 	return r.b[at:r.pos]
 }
-
-// load does what a plan says after instantiating.
-func load(ctx context.Context, mod api.Module, plan Plan) error {
-	for i, d := range plan.Data {
-		if !mod.Memory().Write(d.Offset, d.Bytes) {
-			return fmt.Errorf("data[%d]: out of bounds memory access", i)
-		}
-	}
-	if plan.Start != "" {
-		if _, err := mod.ExportedFunction(plan.Start).Call(ctx); err != nil {
-			return fmt.Errorf("start function[%s] failed: %w", plan.Start, err)
-		}
-	}
-	return nil
-}
-
-// limitMemory makes an allocator that keeps to the maximum in a plan.
-func limitMemory(ctx context.Context, plan Plan) context.Context {
-	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(
-		func(_, most uint64) experimental.LinearMemory {
-			if plan.MemoryMax > 0 {
-				most = min(most, plan.MemoryMax<<16)
-			}
-			return &limitedMemory{most: most}
-		}))
-}
-
-type limitedMemory struct {
-	b    []byte
-	most uint64
-}
-
-func (m *limitedMemory) Reallocate(size uint64) []byte {
-	if size > m.most {
-		return nil
-	}
-	if size > uint64(len(m.b)) {
-		m.b = append(m.b, make([]byte, size-uint64(len(m.b)))...)
-	}
-	return m.b[:size]
-}
-
-func (m *limitedMemory) Free() {}

@@ -136,12 +136,13 @@ func (f Feature) Names() []string {
 	return names
 }
 
-// Maxima are the largest values met, each beside a limit.
+// Maxima are the largest values met, each to be held against the limit of its name: in any type or
+// function, and for the last five in the whole module.
 type Maxima struct {
-	Params, Locals, Nesting, LoopNesting, BranchTable int
-
-	Body    int    // bytes
-	Product uint64 // loops × locals × blocks
+	Params, Locals, Nesting, LoopNesting, BranchTable, Body int
+	Product                                                 uint64
+	TableElements                                           uint64
+	Checks, Names, DataSegments, Items                      int
 }
 
 // Facts are what Check found in a module: all that the contract, the choice between restoring and
@@ -151,7 +152,7 @@ type Facts struct {
 	Imports   []Import
 	Exports   []Export
 	Functions int // imported ones included
-	Locals    int // of all functions
+	Locals    int // of all functions, parameters included
 	Tables    []Range
 	Memory    *Range // nil without one
 	Globals   []GlobalType

@@ -275,9 +275,9 @@ func (r *reader) memArg(s *space) {
 
 // prefixed reads the rest of an instruction of two opcode bytes.
 //
-// The engine reads the second part of vector and atomic instructions as one byte, where the format has
-// a number of variable length. So only the shortest form of that number is let through: the engine would
-// read any other as another instruction.
+// The engine reads the second part of vector and atomic instructions as one byte, where the
+// format has a number of variable length. So only the shortest form of that number is let
+// through: the engine would read any other as another instruction.
 func (r *reader) prefixed(in *instr, s *space) {
 	if in.op == opMisc {
 		in.sub = byte(min(r.u32(), 0xff))

@@ -13,8 +13,13 @@ type Limits struct {
 	Nesting       int // blocks inside each other
 	LoopNesting   int // loops inside each other
 	BranchTable   int // targets of one br_table
+	Checks        int // loops and operations priced by length, of all functions: each grows the module
 	Tables        int // tables, and so the most that tables can grow to is bounded
 	TableElements int // elements that all tables start with; also what one table may grow to
+	Names         int // names of functions, locals and labels
+	DataSegments  int // Go guests have tens of thousands
+	Items         int // whatever else is declared outside of code, such as types with their
+	// parameters, imports, globals, exports, elements and custom sections
 
 	// The limits below are those of compiling inside the host's process. A module over them is not
 	// refused: Facts.Oversize names them, and the module wants a compiler in a child process.
@@ -33,8 +38,12 @@ const (
 	DefaultNesting       = 16_384
 	DefaultLoopNesting   = 64
 	DefaultBranchTable   = 32_768
+	DefaultChecks        = 1_000_000
 	DefaultTables        = 64
 	DefaultTableElements = 65_536
+	DefaultNames         = 1_000_000
+	DefaultDataSegments  = 1_000_000
+	DefaultItems         = 200_000
 	DefaultBody          = 1 << 20
 	DefaultProduct       = 200_000_000
 )
@@ -57,8 +66,12 @@ func (l *Limits) withDefaults() Limits {
 	def(&out.Nesting, DefaultNesting)
 	def(&out.LoopNesting, DefaultLoopNesting)
 	def(&out.BranchTable, DefaultBranchTable)
+	def(&out.Checks, DefaultChecks)
 	def(&out.Tables, DefaultTables)
 	def(&out.TableElements, DefaultTableElements)
+	def(&out.Names, DefaultNames)
+	def(&out.DataSegments, DefaultDataSegments)
+	def(&out.Items, DefaultItems)
 	def(&out.Body, DefaultBody)
 	def(&out.Product, DefaultProduct)
 	return out

@@ -85,7 +85,8 @@ func (m *metering) copy(to int) {
 	m.copied = to
 }
 
-// entry charges for the function without its loops. Where a loop's head follows at once, that checks.
+// entry charges for the function without its loops. Where a loop's head follows at once, that
+// checks.
 func (m *metering) entry() {
 	cost := m.costs[0]
 	switch {
@@ -117,8 +118,8 @@ func (m *metering) instruction(in instr) {
 	}
 }
 
-// priced charges for an instruction by its last operand: for one that may fail after it, by what it did,
-// for the others before.
+// priced charges for an instruction by its last operand: for one that may fail after it, by what
+// it did, for the others before.
 func (m *metering) priced(in instr) {
 	count, result := m.fuel+1, m.fuel+2
 	m.copy(in.at)
@@ -154,9 +155,9 @@ func (m *metering) charge(cost func()) {
 	m.emit(opI64Sub)
 }
 
-// check charges, and calls tick when the fuel is used up. It needs nothing on the stack and leaves
-// nothing there, so it can stand anywhere. The engine lays code out in the order it is written in, so tick
-// stands in the else, where the usual way does not lead through it.
+// check charges, and calls tick when the fuel is used up. It needs nothing on the stack and
+// leaves nothing there, so it can stand anywhere. The engine lays code out in the order it is
+// written in, so tick stands in the else, where the usual way does not lead through it.
 func (m *metering) check(cost func()) {
 	m.w.inserted(m.r.function, m.labels)
 	m.charge(cost)

@@ -12,8 +12,8 @@ const (
 	namesData      = 9
 )
 
-// nameSection checks the counts and lengths of the parts that the engine or Rewrite read: the engine
-// allocates from declared counts here, too. Indices that name nothing do no harm.
+// nameSection checks the counts and lengths of the parts that the engine or Rewrite read: the
+// engine allocates from declared counts here, too. Indices that name nothing do no harm.
 func (c *checker) nameSection() {
 	end := c.end
 	for c.err == nil && c.pos < end {
@@ -48,7 +48,11 @@ func (c *checker) nameSection() {
 }
 
 func (c *checker) nameMap() {
-	for range c.count("names", 2) {
+	n := c.count("names", 2)
+	if c.named += n; c.tooMany("Names", "names", uint64(c.named), c.lim.Names) {
+		return
+	}
+	for range n {
 		c.u32()
 		if c.name(); c.err != nil {
 			return
@@ -56,8 +60,8 @@ func (c *checker) nameMap() {
 	}
 }
 
-// inserted remembers that a block was added to a function after so many labels of the original. Only
-// the names of labels need it.
+// inserted remembers that a block was added to a function after so many labels of the original.
+// Only the names of labels need it.
 func (w *writer) inserted(function int, labels uint32) {
 	if !w.f.namesLabels {
 		return
@@ -119,8 +123,8 @@ func (w *writer) nameMaps(r *reader, id byte) {
 }
 
 // shifted gives the new number of a label where blocks were inserted after so many labels, in
-// ascending order. It must be asked in ascending order, as the names are; labels out of order keep a
-// number that may be wrong, which only a reader of names sees.
+// ascending order. It must be asked in ascending order, as the names are; labels out of order
+// keep a number that may be wrong, which only a reader of names sees.
 func shifted(inserted []uint32) func(uint32) uint32 {
 	n := 0
 	return func(label uint32) uint32 {

@@ -1,7 +1,7 @@
 package rewrite
 
-// The cost model; doc.go tells it in words. Changing a number here changes what guests are said to have
-// used, so it is a change of the promise that fuel is deterministic.
+// The cost model; doc.go tells it in words. Changing a number here changes what guests are said
+// to have used, so it is a change of the promise that fuel is deterministic.
 const (
 	costInstruction = 1
 	costSmall       = 64    // the most that a small function may cost, and what an indirect call adds
@@ -65,8 +65,8 @@ func (s *smallness) add(in instr, imported uint32) {
 // big marks a function that charges for itself.
 const big = -1
 
-// smallCosts gives for each defined function its cost if it is small, else big. A function is small only
-// after all that it calls are, so that no recursion is.
+// smallCosts gives for each defined function its cost if it is small, else big. A function is
+// small only after all that it calls are, so that no recursion is.
 func smallCosts(bodies []body) []int32 {
 	costs := make([]int32, len(bodies))
 	waits := make([]int, len(bodies))     // for so many callees
@@ -106,8 +106,9 @@ func smallCosts(bodies []body) []int32 {
 }
 
 // meter prices the parts of a body between whose passes fuel is checked: the function without its
-// loops, then each loop without the loops in it, in the order of their heads. It finds out also what else m
-// must know before it writes. It reads the instructions from r, which stands at the first.
+// loops, then each loop without the loops in it, in the order of their heads. It finds out also
+// what else m must know before it writes. It reads the instructions from r, which stands at the
+// first.
 func (w *writer) meter(m *metering, r *reader) {
 	costs := append(w.costs[:0], 0)
 	open := append(w.open[:0], 0) // which cost each open block adds to

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// reader walks over the bytes of a module between pos and end. The first failure sticks: it is kept
-// in err, pos moves to end, and every later read gives zero. So a parse reads top to bottom and looks
-// at err where a loop or an allocation depends on what was read.
+// reader walks over the bytes of a module between pos and end. The first failure sticks: it is
+// kept in err, pos moves to end, and every later read gives zero. So a parse reads top to bottom
+// and looks at err where a loop or an allocation depends on what was read.
 type reader struct {
 	b        []byte // the whole module, so that offsets are offsets in the file
 	pos, end int
@@ -112,8 +112,8 @@ func (r *reader) sleb(bits uint) int64 {
 	return 0
 }
 
-// count reads how many items follow, of which each takes at least size bytes, so that no loop and no
-// allocation is larger than the module that asked for it.
+// count reads how many items follow, of which each takes at least size bytes, so that no loop and
+// no allocation is larger than the module that asked for it.
 func (r *reader) count(what string, size int) int {
 	at := r.pos
 	n := r.u32()

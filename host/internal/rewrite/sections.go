@@ -1,11 +1,11 @@
 package rewrite
 
 func (c *checker) typeSection() {
-	c.f.typeItems = c.count("types", 2)
+	c.f.typeItems = c.list("types", 2)
 	for range c.f.typeItems {
 		if c.pos < c.end && c.b[c.pos] == groupOfTypes {
 			c.pos++
-			n := c.count("types", 3)
+			n := c.list("types", 3)
 			c.types += uint32(n) // members may refer to each other
 			for range n {
 				c.functionType()
@@ -38,7 +38,7 @@ func (c *checker) functionType() {
 }
 
 func (c *checker) valTypes(what string) []ValType {
-	n := c.count(what, 1)
+	n := c.list(what, 1)
 	if n == 0 || c.tooMany("Params", what, uint64(n), c.lim.Params) {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (c *checker) valTypes(what string) []ValType {
 }
 
 func (c *checker) importSection() {
-	for range c.count("imports", 4) {
+	for range c.list("imports", 4) {
 		at := c.pos
 		imp := Import{Module: c.name(), Name: c.name()}
 		c.reserved(at, "import from module", imp.Module)
@@ -210,7 +210,7 @@ func (c *checker) memoryType(imported bool) {
 const maxPages = 65_536
 
 func (c *checker) tagSection() {
-	for range c.count("tags", 2) {
+	for range c.list("tags", 2) {
 		c.tag()
 		if c.err != nil {
 			return
@@ -226,7 +226,7 @@ func (c *checker) tag() {
 }
 
 func (c *checker) globalSection() {
-	for range c.count("globals", 4) {
+	for range c.list("globals", 4) {
 		before := c.space.globals
 		c.globalType(false)
 		c.constant(before) // sees only the globals before it
@@ -253,7 +253,7 @@ func (c *checker) globalType(imported bool) {
 }
 
 func (c *checker) exportSection() {
-	n := c.count("exports", 3)
+	n := c.list("exports", 3)
 	c.seen = make(map[string]bool, min(n, 1024))
 	for range n {
 		at := c.pos

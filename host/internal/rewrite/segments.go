@@ -37,10 +37,11 @@ func (c *checker) constAt(at int) int32 {
 	return int32(again.sleb(32))
 }
 
-// elementSection checks the element segments. Their flags: bit 0 says not active; bit 1 says declared
-// only, or for an active one that it names its table; bit 2 says that elements are expressions.
+// elementSection checks the element segments. Their flags: bit 0 says not active; bit 1 says
+// declared only, or for an active one that it names its table; bit 2 says that elements are
+// expressions.
 func (c *checker) elementSection() {
-	for range c.count("element segments", 2) {
+	for range c.list("element segments", 2) {
 		at := c.pos
 		flags := c.u32()
 		if flags > 7 {
@@ -70,7 +71,7 @@ func (c *checker) elementSegment(flags uint32) {
 			c.zero()
 		}
 	}
-	for range c.count("elements", 1) {
+	for range c.list("elements", 1) {
 		if flags&4 != 0 {
 			c.constant(c.space.globals)
 		} else {
@@ -90,7 +91,11 @@ type segment struct {
 }
 
 func (c *checker) dataSection() {
-	for range c.count("data segments", 2) {
+	n := c.count("data segments", 2)
+	if c.tooMany("DataSegments", "data segments", uint64(n), c.lim.DataSegments) {
+		return
+	}
+	for range n {
 		var s segment
 		at := c.pos
 		flags := c.u32()

@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 )
 
 // moduleDir finds a module in the module cache, downloading it if need be. Without it the test is
@@ -69,10 +67,6 @@ func wasmFiles(t testing.TB, dir string) []string {
 	return files
 }
 
-const allFeatures = api.CoreFeaturesV2 | experimental.CoreFeaturesThreads |
-	experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst |
-	experimental.CoreFeaturesExceptionHandling | experimental.CoreFeaturesTypedFunctionReferences
-
 // accepts says whether the engine accepts a module.
 func accepts(ctx context.Context, r wazero.Runtime, wasm []byte) bool {
 	m, err := r.CompileModule(ctx, wasm)
@@ -85,8 +79,7 @@ func accepts(ctx context.Context, r wazero.Runtime, wasm []byte) bool {
 func TestCheckPassesWhatTheEngineAccepts(t *testing.T) {
 	root := moduleDir(t, wazeroModule)
 	ctx := context.Background()
-	r := wazero.NewRuntimeWithConfig(ctx,
-		wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(allFeatures))
+	r := wazero.NewRuntimeWithConfig(ctx, engines[1].config)
 	defer r.Close(ctx)
 	accepted := 0
 	for _, path := range wasmFiles(t, root) {
@@ -114,8 +107,7 @@ func TestCheckPassesWhatTheEngineAccepts(t *testing.T) {
 func TestRewrittenModulesAreAccepted(t *testing.T) {
 	root := moduleDir(t, wazeroModule)
 	ctx := context.Background()
-	r := wazero.NewRuntimeWithConfig(ctx,
-		wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(allFeatures))
+	r := wazero.NewRuntimeWithConfig(ctx, engines[1].config)
 	defer r.Close(ctx)
 	for _, path := range wasmFiles(t, root) {
 		wasm, err := os.ReadFile(path)

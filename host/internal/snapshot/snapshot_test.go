@@ -80,6 +80,9 @@ var roads = []Road{Auto, Copy, Drop, Pagemap, Scan}
 // does the same.
 func TestRestoreAgainstModel(t *testing.T) {
 	for _, road := range roads {
+		if best() == Copy && road != Auto {
+			continue // a system with one road only
+		}
 		t.Run(road.String(), func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) { runModel(t, rt, road) })
 		})
@@ -90,13 +93,14 @@ func runModel(t *testing.T, rt *rapid.T, road Road) {
 	const limit = 12
 	pages := rapid.IntRange(0, 4).Draw(rt, "pages")
 	keep := rapid.IntRange(1, limit).Draw(rt, "keep")
-	image := must[*Image](t)(NewImage(photo(pages)))
+	base := photo(pages)
+	image := must[*Image](t)(NewImage(base))
 	defer image.Close()
 	m := must[*Memory](t)(New(limit*PageSize,
 		&Options{Image: image, Road: road, Keep: int64(keep) * PageSize}))
 	defer m.Close()
 	i := instantiate(m, 0)
-	model := photo(pages)
+	model := bytes.Clone(base)
 	rt.Repeat(map[string]func(*rapid.T){
 		"": func(rt *rapid.T) {
 			if !bytes.Equal(i.buffer, model) {
@@ -128,13 +132,13 @@ func runModel(t *testing.T, rt *rapid.T, road Road) {
 			if got := m.Stats().Resident; got > int64(keep)*PageSize && best() != Copy {
 				rt.Fatalf("%d bytes stay resident, %d pages may", got, keep)
 			}
-			model = photo(pages)
+			model = append(model[:0], base...)
 		},
 		"trim": func(rt *rapid.T) {
 			check(t, m.Restore(i))
 			check(t, m.Trim())
 			check(t, m.Verify())
-			model = photo(pages)
+			model = append(model[:0], base...)
 		},
 	})
 }

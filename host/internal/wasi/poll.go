@@ -116,7 +116,6 @@ func (p *poll) clock(sub []byte) (time.Duration, Errno) {
 
 func (p *poll) descriptor(e *event, fd uint32) Errno {
 	if fd >= FirstFile {
-		e.room = 1
 		return p.state.file(p.ctx, p.mem, "poll_oneoff", []uint64{uint64(fd)}, Badf)
 	}
 	st, ok := p.state.stream(fd)

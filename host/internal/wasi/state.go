@@ -42,9 +42,10 @@ const FirstFile = 3
 // Files serves what a guest does with paths, and with descriptors from FirstFile on.
 type Files interface {
 	// Call is a function of WASI by its name, with its parameters as in the specification. What it
-	// answers besides the error number it writes to mem, after checking every range. For
-	// poll_oneoff params is one descriptor, and the question is whether that is open: files are
-	// always ready. fd_renumber is asked only for two descriptors from FirstFile on.
+	// answers besides the error number it writes to mem, after checking every range. A path's
+	// descriptor may be any. For poll_oneoff params is one descriptor, and the question is whether
+	// that is open: files are always ready. fd_renumber is asked only for two descriptors from
+	// FirstFile on.
 	Call(ctx context.Context, mem api.Memory, function string, params []uint64) Errno
 
 	// Reset closes what the last call opened. The preopened directories stay.

@@ -82,7 +82,7 @@ func TestPoll(t *testing.T) {
 		{"the wrong way", []sub{{eventRead, 1, 0, 0}, {eventWrite, 0, 0, 0}}, 0,
 			[]told{{100, uint16(Badf), eventRead, 0, 0}, {101, uint16(Badf), eventWrite, 0, 0}}},
 		{"not open", []sub{{eventRead, 7, 0, 0}, {eventWrite, math.MaxUint32, 0, 0}}, 0,
-			[]told{{100, uint16(Badf), eventRead, 1, 0}, {101, uint16(Badf), eventWrite, 1, 0}}},
+			[]told{{100, uint16(Badf), eventRead, 0, 0}, {101, uint16(Badf), eventWrite, 0, 0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -119,6 +119,18 @@ func TestPollRefuses(t *testing.T) {
 	g.want(Inval, "poll_oneoff", at, 0, math.MaxUint32, 900)
 	g.subscribe(0, 3, 0, 0, 0)
 	g.want(Inval, "poll_oneoff", at, 0, 1, 900)
+}
+
+// TestPollFiles: an open file is always ready.
+func TestPollFiles(t *testing.T) {
+	g := newGuest(t, &State{Files: new(fakeFiles)})
+	g.subscribe(0, eventClock, monotonic, uint64(time.Hour), 0)
+	g.subscribe(1, eventRead, FirstFile, 0, 0)
+	g.subscribe(2, eventWrite, FirstFile+1, 0, 0)
+	want := []told{{user: 101, kind: eventRead}, {user: 102, errno: uint16(Badf), kind: eventWrite}}
+	if got := g.poll(3); !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
 }
 
 // TestPollOverItself lets the list of events lie on the list of subscriptions.
