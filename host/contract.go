@@ -37,7 +37,7 @@ func checkContract(f *rewrite.Facts, links map[string]map[string]string, l Limit
 
 func checkFeatures(f *rewrite.Facts) (problems []string) {
 	for _, name := range (f.Features & refused).Names() {
-		problems = append(problems, name+" is not supported")
+		problems = append(problems, "it uses a feature that is not supported: "+name)
 	}
 	return problems
 }
