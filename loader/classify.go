@@ -1,8 +1,12 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
@@ -47,7 +51,12 @@ func (t *tool) read(b []byte) (plugins.Output, error) {
 	case abi.OutcomeOK:
 		return t.value(reply.Value)
 	case abi.OutcomeContent:
-		return plugins.Output{Content: cloneBlocks(reply.Content)}, nil
+		return t.content(reply.Content)
+	}
+	if err := transcode.Scan(b, transcode.MaxSmallNodes); err != nil {
+		return plugins.Output{}, t.malformed("bad_msgpack", err)
+	}
+	switch reply.Outcome {
 	case abi.OutcomeFailed:
 		return plugins.Output{}, t.reported(plugins.ErrHandler, reply.Failure)
 	case abi.OutcomeInvalidInput:
@@ -70,11 +79,53 @@ func (t *tool) value(raw abi.Raw) (plugins.Output, error) {
 	return plugins.Output{}, t.malformed("bad_msgpack", err)
 }
 
+// content frees blocks from the reply. Their texts become JSON sooner or later, so each must be UTF-8.
+func (t *tool) content(blocks []abi.Block) (plugins.Output, error) {
+	for i, b := range blocks {
+		for _, field := range [...]struct{ name, text string }{
+			{"text", b.Text}, {"mime", b.MIME}, {"name", b.Name},
+		} {
+			if !utf8.ValidString(field.text) {
+				return plugins.Output{}, t.fault(plugins.ErrOutputSerialization, &transcode.NoJSONError{
+					Path:   fmt.Sprintf("$.content[%d].%s", i, field.name),
+					Detail: "a string is not UTF-8",
+				})
+			}
+		}
+	}
+	return plugins.Output{Content: cloneBlocks(blocks)}, nil
+}
+
+// How much a guest may say about a failure, in characters; more is cut.
+const (
+	maxMessage = 4096
+	maxWord    = 256 // of its code and its pointer
+)
+
 // reported is a failure in the guest's own words. Its details alias the reply and are copied.
 func (t *tool) reported(kind plugins.Kind, f *abi.Failure) error {
-	own := *f
-	own.Details = append(abi.Raw(nil), f.Details...)
-	return t.fault(kind, &own)
+	return t.fault(kind, &abi.Failure{
+		Code:      abi.CleanText(f.Code, maxWord),
+		Message:   cut(strings.ToValidUTF8(f.Message, "\uFFFD"), maxMessage),
+		Permanent: f.Permanent,
+		Pointer:   abi.CleanText(f.Pointer, maxWord),
+		Details:   bytes.Clone(f.Details),
+	})
+}
+
+// cut shortens a text of more than max characters, the last of which is then an ellipsis. A message
+// keeps its lines, so it is not cleaned yet.
+func cut(s string, max int) string {
+	count := 0
+	end := 0 // of the last character that would stay before an ellipsis
+	for i := range s {
+		if count++; count == max {
+			end = i
+		} else if count > max {
+			return s[:end] + "…"
+		}
+	}
+	return s
 }
 
 // malformed is a reply that cannot be read, with the byte where it goes wrong if that is known.

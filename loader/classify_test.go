@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/transcode"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/hosttest"
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
@@ -73,6 +75,12 @@ var outcomes = []outcome{
 
 	{name: "failed", call: hosttest.Fail(abi.Failure{Code: "not_found", Message: "no such city"}),
 		kind: plugins.ErrHandler, cause: "failed", text: "not_found: no such city", fault: world},
+	{name: "failed_not_utf8", call: hosttest.Fail(abi.Failure{Message: "no \xff"}),
+		kind: plugins.ErrHandler, cause: "failed", text: "no \uFFFD", fault: world},
+	{name: "failed_at_length", call: reply(failedWith(transcode.MaxSmallNodes - 3)),
+		kind: plugins.ErrHandler, cause: "failed", fault: world},
+	{name: "failed_too_long", call: reply(failedWith(transcode.MaxSmallNodes - 2)),
+		kind: plugins.ErrMalformedResult, cause: "bad_msgpack", text: "more than 1000", fault: broken},
 	{name: "time", call: hosttest.Loop, kind: plugins.ErrHandler, cause: "limit.time",
 		text: "limits.time", fault: world},
 	{name: "time_asleep", call: hosttest.Sleep(int64(time.Hour)), kind: plugins.ErrHandler,
@@ -165,8 +173,30 @@ var exact = map[string][2]string{
 	"timestamp":   {"\xd6\xff\x00\x00\x00\x00", `"1970-01-01T00:00:00Z"`},
 }
 
+// failedWith is a failure with n nils in its details.
+func failedWith(n int) abi.Reply {
+	details := abi.AppendArrayHeader(nil, n)
+	return abi.Reply{Outcome: abi.OutcomeFailed, Failure: &abi.Failure{
+		Message: "no", Details: append(details, strings.Repeat("\xc0", n)...),
+	}}
+}
+
+// blocks are content blocks that are no JSON, each after a good one, and the path that the text names.
+var blocks = map[string]abi.Block{
+	"$.content[1].text": {Type: abi.BlockText, Text: "a\xffb"},
+	"$.content[1].mime": {Type: abi.BlockImage, Data: []byte{1}, MIME: "image/\x80"},
+	"$.content[1].name": {Type: abi.BlockFile, Data: []byte{1}, Name: "\xed\xa0\x80"},
+}
+
 func rows() []outcome {
 	list := outcomes
+	for path, b := range blocks {
+		call := reply(abi.Reply{Outcome: abi.OutcomeContent, Content: []abi.Block{
+			{Type: abi.BlockText, Text: "é"}, b}})
+		list = append(list, outcome{name: "block_" + path[len("$.content[1]."):], call: call,
+			text: path + ": a string is not UTF-8", kind: plugins.ErrOutputSerialization,
+			cause: "no_json", fault: broken})
+	}
 	for name, b := range unreadable {
 		list = append(list, outcome{name: "unreadable_" + name, call: ok(b), cause: "bad_msgpack",
 			kind: plugins.ErrMalformedResult, fault: broken})
@@ -234,6 +264,36 @@ func (row outcome) check(t *testing.T, d *loader.Dir) {
 	}
 	if row.cause == "limit.time" != errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v: matches context.DeadlineExceeded wrongly", err)
+	}
+}
+
+// What a guest says about a failure is bounded, whoever prints it.
+func TestFailureIsCut(t *testing.T) {
+	dir := t.TempDir()
+	for name, n := range map[string]int{"fits": 0, "long": 1} {
+		f := abi.Failure{
+			Code: strings.Repeat("c", 256+n), Pointer: "/" + strings.Repeat("p", 255+n),
+			Message: strings.Repeat("é", 4096+n),
+		}
+		write(t, dir, map[string][]byte{
+			name + ".wasm": hosttest.Plugin{Name: name, Call: hosttest.Fail(f)}.Bytes(),
+		})
+	}
+	d := open(t, dir, options(t))
+	for name, cut := range map[string]bool{"fits": false, "long": true} {
+		_, err := call(t, d, name, `{}`)
+		f, ok := errors.AsType[*abi.Failure](err)
+		if !ok {
+			t.Fatalf("%s: %v, want a Failure", name, err)
+		}
+		for _, text := range []string{f.Code, f.Message} {
+			if strings.HasSuffix(text, "…") != cut {
+				t.Errorf("%s: cut %v, want %v: %.20q…", name, !cut, cut, text)
+			}
+		}
+		if n := utf8.RuneCountInString(f.Code + f.Message); n != 256+4096 {
+			t.Errorf("%s: %d characters", name, n)
+		}
 	}
 }
 

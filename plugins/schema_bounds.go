@@ -70,31 +70,78 @@ func (c *checker) matches(p jsonschema.Regexp, s []byte) bool {
 	return c.steps > MaxSchemaSteps || bounded.Regexp.Match(s)
 }
 
-// patterns makes an engine whose patterns count into steps and have at most MaxPatternCode
-// instructions together, each pattern once.
-func patterns(steps *int) jsonschema.RegexpEngine {
-	total, known := 0, map[string]*boundedPattern{}
-	return func(text string) (jsonschema.Regexp, error) {
-		if p := known[text]; p != nil {
-			return p, nil
-		}
-		tree, err := syntax.Parse(text, syntax.Perl)
-		if err != nil {
-			return nil, err
-		}
-		program, err := syntax.Compile(tree.Simplify())
-		if err != nil {
-			return nil, err
-		}
-		if total += len(program.Inst); total > MaxPatternCode {
-			return nil, fmt.Errorf("the schema's patterns take more than %d instructions",
-				MaxPatternCode)
-		}
-		re, err := regexp.Compile(text)
-		if err != nil {
-			return nil, err
-		}
-		known[text] = &boundedPattern{re, len(program.Inst), steps}
-		return known[text], nil
+// patterns makes the regular expressions of one schema, which have at most MaxPatternCode
+// instructions together, each text once. They count into steps.
+type patterns struct {
+	steps *int
+	total int
+	known map[string]*boundedPattern
+	done  bool  // the schema is compiled: what comes now is a value of the format regex
+	err   error // the last that could not be compiled
+}
+
+// compile is the library's engine. What the library makes of an error of it buries the reason.
+func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
+	re, err := p.make(text)
+	if err != nil {
+		p.err = fmt.Errorf("pattern %s: %w", strconv.Quote(clip(text, maxName)), err)
+		return nil, p.err
 	}
+	return re, nil
+}
+
+func (p *patterns) make(text string) (*boundedPattern, error) {
+	if known := p.known[text]; known != nil {
+		return known, nil
+	}
+	p.count(len(text))
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	code := codeOf(tree)
+	if p.total+code > MaxPatternCode {
+		return nil, fmt.Errorf("the schema's patterns take more than %d instructions",
+			MaxPatternCode)
+	}
+	p.count(code)
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	bounded := &boundedPattern{re, code, p.steps}
+	if !p.done {
+		p.total += code
+		p.known[text] = bounded
+	}
+	return bounded, nil
+}
+
+// count counts n instructions or bytes of a pattern that is a value.
+func (p *patterns) count(n int) {
+	if !p.done {
+		return
+	}
+	if *p.steps += n; *p.steps > MaxRareSteps {
+		panic(errSteps)
+	}
+}
+
+// codeOf is how many instructions a pattern takes, about. It writes out no repetition: x{1000} has
+// few characters and a thousand instructions.
+func codeOf(re *syntax.Regexp) int {
+	code := max(1, len(re.Rune))
+	if len(re.Sub) > 0 {
+		code = 0
+	}
+	for _, sub := range re.Sub {
+		code += codeOf(sub)
+	}
+	switch re.Op {
+	case syntax.OpRepeat:
+		code *= max(re.Min, re.Max, 1)
+	case syntax.OpAlternate, syntax.OpCapture, syntax.OpStar, syntax.OpPlus, syntax.OpQuest:
+		code += 1 + len(re.Sub)
+	}
+	return min(code, 2*MaxPatternCode)
 }

@@ -44,12 +44,14 @@ func checkCommon(n *node, v abi.Raw) error {
 // check takes the next value and reports whether n allows it. Nil allows anything.
 func (c *checker) check(n *node) bool {
 	c.steps++
-	if n == nil || c.steps > MaxSchemaSteps {
-		_ = c.r.Skip()
+	switch {
+	case c.steps > MaxSchemaSteps:
+		return true // the check is over; its answer is that one, whatever is still said
+	case n == nil:
+		c.skip()
 		return true
-	}
-	if n.never {
-		_ = c.r.Skip()
+	case n.never:
+		c.skip()
 		return c.problem("there may be nothing here")
 	}
 	if !n.inPlace {
@@ -60,7 +62,7 @@ func (c *checker) check(n *node) bool {
 	if err != nil {
 		return c.problem(err.Error())
 	}
-	c.steps += len(v) / bytesPerStep
+	c.bytes(len(v))
 	after := c.r
 	if c.inside == len(c.readers) {
 		c.readers = append(c.readers, new(abi.Reader))
@@ -78,7 +80,17 @@ func (c *checker) check(n *node) bool {
 }
 
 // bytesPerStep is how many bytes of a value are passed over in the time of a step.
-const bytesPerStep = 64
+const bytesPerStep = 32
+
+// bytes counts a pass over n bytes.
+func (c *checker) bytes(n int) { c.steps += n / bytesPerStep }
+
+// skip passes over the next value.
+func (c *checker) skip() {
+	before := c.r.Offset()
+	_ = c.r.Skip()
+	c.bytes(c.r.Offset() - before)
+}
 
 // inPlace holds the value against n and the schemas that n applies to the same value.
 func (c *checker) inPlace(n *node, again func() *checker) bool {
@@ -171,6 +183,9 @@ func (c *checker) noneOf(list []*node, again func() *checker) bool {
 func (c *checker) own(n *node) bool {
 	v := takeScalar(c.r)
 	c.steps += n.enum.cost() + n.value.cost()
+	if n.chars.set || n.enum != nil || n.value != nil {
+		c.bytes(len(v.text))
+	}
 	switch {
 	case !n.types.admit(v):
 		return c.refuse(v, fmt.Sprintf("want %s, have %s", n.types, kindText(v.kind)))
@@ -195,7 +210,7 @@ func (c *checker) own(n *node) bool {
 // refuse notes what is wrong with v and passes over what of it is still to come.
 func (c *checker) refuse(v scalar, detail string) bool {
 	if v.kind == abi.KindMap || v.kind == abi.KindArray {
-		_ = c.r.Skip()
+		c.skip()
 	}
 	return c.problem(detail)
 }
@@ -211,6 +226,7 @@ func (c *checker) object(n *node) bool {
 		if err != nil {
 			return c.problem(err.Error())
 		}
+		c.bytes(len(name))
 		f, known := n.fields[string(name)]
 		if known && f.bit >= 0 {
 			found |= 1 << f.bit
@@ -234,7 +250,7 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 		case known:
 			return c.check(own)
 		case n.others != nil && n.others.never:
-			_ = c.r.Skip()
+			c.skip()
 			return c.problem(noSuchField)
 		}
 		return c.check(n.others)
@@ -286,7 +302,9 @@ func (c *checker) text(n *node, s []byte) bool {
 func (c *checker) number(n *node, v number) bool {
 	ok := true
 	for i := range n.limits {
-		if l := &n.limits[i]; !l.holds(v, l.exact) {
+		l := &n.limits[i]
+		c.steps += l.cost
+		if !l.holds(v, l.exact) {
 			ok = c.problem(fmt.Sprintf("want %s, have %s", l.want, v))
 		}
 	}

@@ -1,7 +1,6 @@
 package plugins
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ type node struct {
 	value *enum // const
 
 	refs, all, any, one     []*node
+	rare                    []*node // what the library alone holds the same value against
 	not, cond, then, orElse *node
 
 	fields     map[string]field
@@ -69,17 +69,12 @@ func newCount(min, max *int) count {
 	return c
 }
 
-var errEndless = errors.New("a part of the schema refers to itself without an end")
-
 // compileCommon lays out s; its answer is nil when s uses something rare.
 func compileCommon(s *jsonschema.Schema) (*node, error) {
 	c := commonCompiler{done: map[*jsonschema.Schema]*node{}}
 	n := c.node(s)
-	running := map[*node]bool{}
-	for _, sub := range c.done {
-		if endless(sub, running) {
-			return nil, errEndless
-		}
+	if err := checkChains(c.done); err != nil {
+		return nil, err
 	}
 	if c.rare {
 		return nil, nil
@@ -125,6 +120,7 @@ func (c *commonCompiler) node(s *jsonschema.Schema) *node {
 
 	c.object(n, s)
 	c.array(n, s)
+	c.rest(n, s)
 	n.chars, n.regexp = newCount(s.MinLength, s.MaxLength), s.Pattern
 	n.limits = limitsOf(s)
 	return n
@@ -196,31 +192,4 @@ func isRare(s *jsonschema.Schema) bool {
 	}
 	return len(s.Dependencies)+len(s.DependentRequired)+len(s.DependentSchemas) > 0 ||
 		len(s.Required) > maxRequired
-}
-
-// inPlaces lists the schemas that take the same value as n.
-func (n *node) inPlaces() []*node {
-	list := slices.Concat(n.refs, n.all, n.any, n.one)
-	for _, sub := range []*node{n.not, n.cond, n.then, n.orElse} {
-		if sub != nil {
-			list = append(list, sub)
-		}
-	}
-	return list
-}
-
-// endless reports whether n comes back to itself on the same value. running is true for the nodes
-// on the way to n, false for those that are known to end.
-func endless(n *node, running map[*node]bool) bool {
-	if on, known := running[n]; known {
-		return on
-	}
-	running[n] = true
-	for _, sub := range n.inPlaces() {
-		if endless(sub, running) {
-			return true
-		}
-	}
-	running[n] = false
-	return false
 }

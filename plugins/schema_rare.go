@@ -31,7 +31,8 @@ func newRareSchema(text string) (*rareSchema, error) {
 		return nil, err
 	}
 	s := &rareSchema{longest: 1}
-	c.UseRegexpEngine(patterns(&s.steps))
+	patterns := &patterns{steps: &s.steps, known: map[string]*boundedPattern{}}
+	c.UseRegexpEngine(patterns.compile)
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
 		URL: "wasmagent:///steps",
 		Compile: func(_ *jsonschema.CompilerContext, obj map[string]any) (
@@ -44,7 +45,11 @@ func newRareSchema(text string) (*rareSchema, error) {
 	})
 	c.AssertVocabs()
 	s.schema, err = c.Compile(schemaURL)
-	if err != nil {
+	patterns.done = true
+	switch {
+	case err != nil && patterns.err != nil:
+		return nil, patterns.err
+	case err != nil:
 		return nil, compileError(err)
 	}
 	return s, nil
@@ -70,13 +75,19 @@ type stepCount struct {
 
 func (c *stepCount) Validate(_ *jsonschema.ValidatorContext, v any) {
 	c.of.steps += c.weight
-	if obj, ok := v.(map[string]any); ok {
-		c.of.steps += c.weight * len(obj)
+	switch v := v.(type) {
+	case map[string]any:
+		c.of.steps += c.weight * len(v)
+	case string:
+		c.of.steps += len(v) / rareBytesPerStep
 	}
 	if c.of.steps > MaxRareSteps {
 		panic(errSteps)
 	}
 }
+
+// rareBytesPerStep is how many bytes of a string the library passes over in the time of a step.
+const rareBytesPerStep = 128
 
 // weight is how many things of a schema a value is compared with.
 func weight(obj map[string]any) int {

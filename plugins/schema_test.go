@@ -175,6 +175,9 @@ func TestExplosiveSchemas(t *testing.T) {
 	}
 	numbers := strings.Repeat("1.25,", 9_999) + "1.25"
 	texts := `["` + strings.Repeat("x", 2<<20) + `"]`
+	values := `{"a":[` + strings.Repeat("0,", 900_000) + `0]}`
+	many := func(sub string) string { return `{"allOf":[` + strings.Repeat(sub+",", 999) + sub + `]}` }
+	long := `"` + strings.Repeat("é", 1<<20) + `"`
 	const twice = `"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}`
 	defs := `"$defs":{` + chain.String() + `"d60":{"type":"object"}},"$ref":"#/$defs/d0"`
 	for name, test := range map[string]struct{ schema, value string }{
@@ -185,8 +188,20 @@ func TestExplosiveSchemas(t *testing.T) {
 		"chain of definitions": {`{` + defs + `}`, `{}`},
 		"enum of numbers":      {`{"items":{"enum":[` + numbers + `]}}`, `[` + numbers + `]`},
 		"pattern":              {`{"items":{"pattern":"(x+x+)+y.{900}"}}`, texts},
-		"rare, twice":          {`{"propertyNames":{"maxLength":5},` + twice + `}`, nested},
-		"rare, chain":          {`{"propertyNames":{},` + defs + `}`, `{}`},
+		"much passed over":     {many("true"), values},
+		"much refused":         {many(`{"type":"string"}`), values},
+		"much not allowed":     {many(`{"additionalProperties":false}`), values},
+		"characters counted":   {many(`{"minLength":1}`), long},
+		"texts of an enum":     {many(`{"enum":["x"]}`), long},
+		"names looked up": {many(`{"properties":{"a":{}}}`),
+			`{` + long + `:1}`},
+		"multiples": {`{"items":` + many(`{"multipleOf":1.5e-300}`) + `}`,
+			`[` + strings.Repeat("1.5e300,", 999) + `1.5e300]`},
+		"rare, characters counted": {`{"uniqueItems":true,` + many(`{"minLength":1}`)[1:], long},
+		"rare, value is a pattern": {`{"$schema":"http://json-schema.org/draft-07/schema#",` +
+			`"items":{"format":"regex"}}`, `[` + strings.Repeat(`"x{1000}x{999}",`, 999) + `"x"]`},
+		"rare, twice": {`{"propertyNames":{"maxLength":5},` + twice + `}`, nested},
+		"rare, chain": {`{"propertyNames":{},` + defs + `}`, `{}`},
 		"rare, enum": {`{"uniqueItems":true,"items":{"enum":[` + numbers + `]}}`,
 			`[` + numbers + `]`},
 		"rare, pattern": {`{"uniqueItems":true,"items":{"pattern":"(x+x+)+y.{900}"}}`, texts},
@@ -206,10 +221,65 @@ func TestEndlessSchema(t *testing.T) {
 		`{"allOf":[{"anyOf":[{"$ref":"#"}]}]}`,
 		`{"properties":{"a":{"not":{"$ref":"#/properties/a"}}}}`,
 		`{"uniqueItems":true,"if":{"$ref":"#"}}`,
+		`{"dependentSchemas":{"a":{"$ref":"#"}}}`,
+		`{"$dynamicAnchor":"a","allOf":[{"$dynamicRef":"#a"}]}`,
+		`{"propertyNames":{"not":{"$ref":"#/propertyNames"}}}`,
 	} {
 		if _, err := compileSchema(text); err != errEndless {
 			t.Errorf("%s: have %v", text, err)
 		}
+	}
+}
+
+func TestSchemaChain(t *testing.T) {
+	for _, rare := range []string{"", `"uniqueItems":true,`} {
+		chain := func(n int) string {
+			var b strings.Builder
+			for i := 1; i < n-1; i++ {
+				fmt.Fprintf(&b, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+			}
+			return fmt.Sprintf(`{%s"$ref":"#/$defs/d1","$defs":{%s"d%d":{}}}`, rare, b.String(), n-1)
+		}
+		if _, err := compileSchema(chain(MaxSchemaChain)); err != nil {
+			t.Errorf("at the limit: %v", err)
+		}
+		if _, err := compileSchema(chain(MaxSchemaChain + 1)); err != errLongChain {
+			t.Errorf("past the limit: have %v", err)
+		}
+	}
+}
+
+func TestPatternCode(t *testing.T) {
+	pattern := func(n int) string { // of n thousand instructions
+		return `{"pattern":"` + strings.Repeat("x{1000}", n) + `"}`
+	}
+	if _, err := compileSchema(pattern(MaxPatternCode / 1000)); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	_, err := compileSchema(pattern(MaxPatternCode/1000 + 1))
+	if err == nil || !strings.Contains(err.Error(), "more than 32768 instructions") {
+		t.Errorf("past the limit: have %v", err)
+	}
+	_, err = compileSchema(`{"pattern":"("}`)
+	if want := `pattern "(": error parsing regexp: missing closing ): ` + "`(`"; err == nil ||
+		err.Error() != want {
+		t.Errorf("no pattern: have %v, want %s", err, want)
+	}
+}
+
+// TestFormatRegexDoesNotWearOut has values that are patterns, each another one. They are no part of the
+// schema and so count against none of its limits.
+func TestFormatRegexDoesNotWearOut(t *testing.T) {
+	s := asRare(t, `{"$schema":"http://json-schema.org/draft-07/schema#","format":"regex"}`)
+	for i := range 100 {
+		v, err := carry(fmt.Appendf(nil, `"x{900}%d"`, i), MaxInput)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.check(v.raw); err != nil {
+			t.Fatalf("value %d: %v", i, err)
+		}
+		v.free()
 	}
 }
 

@@ -112,7 +112,7 @@ func TestInputLimit(t *testing.T) {
 	}
 	var usage *usageError
 	_, err = readLimited(io.LimitReader(zeros{}, maxInput+1), "stdin")
-	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "64.0 MiB") {
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "32.0 MiB") {
 		t.Errorf("one byte past it: %v, want a usage error that names the limit", err)
 	}
 }
