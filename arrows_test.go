@@ -72,7 +72,7 @@ func TestArrows(t *testing.T) {
 
 // heavy is what would cost every plugin a megabyte or more.
 var heavy = []string{
-	"fmt", "encoding/json", "encoding/gob", "net", "net/http", "net/url", "text/template", "regexp",
+	"fmt", "encoding/json", "encoding/gob", "net", "net/http", "net/url", "text/template", "regexp", "time", "os",
 	"math/big", "crypto/tls", "log", "log/slog", "testing", "flag", "go/ast",
 	"github.com/vmihailenco/msgpack/v5", "github.com/google/jsonschema-go/jsonschema",
 }

@@ -80,7 +80,7 @@ func CompileAll(ctx context.Context, targets []Target, opts *Options) error {
 
 // flags are what a plugin is compiled with: the paths of this machine stay out of it, and so do
 // debug tables, a third of its size.
-var flags = []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
+var flags = []string{"-trimpath", "-buildvcs=false", "-ldflags=-w"}
 
 // compiler runs the go command.
 type compiler struct {

@@ -15,7 +15,7 @@
 //
 // "wasmagent build DIR" compiles it, or, without the description in a section of its own,
 //
-//	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -ldflags='-s -w'
+//	GOOS=wasip1 GOARCH=wasm go build -trimpath -buildmode=c-shared -ldflags=-w
 //
 // # Types and tags
 //

@@ -21,7 +21,7 @@ import (
 )
 
 // buildFlags are those that plugins are built with.
-var buildFlags = []string{"-trimpath", "-buildmode=c-shared", "-ldflags=-s -w"}
+var buildFlags = []string{"-trimpath", "-buildmode=c-shared", "-ldflags=-w"}
 
 // GoPlugin compiles the Go plugin in a directory and gives the module's bytes. The result is kept
 // in the user's cache under a digest of all that goes into it, so that each state of the sources is
