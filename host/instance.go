@@ -158,7 +158,8 @@ func (in *instance) enter(fn api.Function) error {
 		return err
 	}
 	in.startFuel()
-	r.deadline = time.Now().Add(r.limit)
+	r.yielded = time.Now()
+	r.deadline = r.yielded.Add(r.limit)
 	err := guard(func() error { return fn.CallWithStack(in.ctx, nil) })
 	turns.give()
 	err = in.outcome(err)

@@ -12,9 +12,12 @@ import (
 const (
 	hostCallFuel  = 100
 	bytesPerFuel  = 16        // bytes that a host function moves for one unit
-	fuelSlice     = 5_000_000 // units between two looks at the clock: about 5 ms of a guest's work
+	fuelSlice     = 5_000_000 // units between two looks at the clock: at most some 5 ms of work
 	maxFuelCharge = 1 << 62   // of one host call, so that no sum overflows
 )
+
+// turnTime is how long a guest runs, in its own time, before it lets others go first.
+const turnTime = time.Millisecond
 
 // tick is what a guest's own code calls when its fuel is used up: the one place where running code is
 // interrupted, and where the scheduler and the garbage collector get hold of its thread.
@@ -41,14 +44,19 @@ func (in *instance) refuel() {
 	in.fuel.Set(uint64(left))
 }
 
-// yield lets others run: those that wait for a turn, or any goroutine.
+// yield lets others run: those that wait for a turn, or any goroutine. Go's guests use up their fuel far
+// faster than others, being charged for whole functions, so it first looks how long ago the last one was.
 func (in *instance) yield() {
-	began := time.Now()
-	if in.module.engine.turns.pass() {
-		in.run.deadline = in.run.deadline.Add(time.Since(began))
+	r, began := &in.run, time.Now()
+	if began.Sub(r.yielded) < turnTime {
 		return
 	}
-	runtime.Gosched()
+	if in.module.engine.turns.pass() {
+		r.deadline = r.deadline.Add(time.Since(began))
+	} else {
+		runtime.Gosched()
+	}
+	r.yielded = time.Now()
 }
 
 // startFuel gives a run its first slice.

@@ -27,6 +27,7 @@ type run struct {
 	dropped int
 
 	granted   int64     // fuel so far
+	yielded   time.Time // when others were last let run
 	cancelled time.Time // when the caller was seen to have given up; zero: not yet
 	why       error     // what the guest was stopped for; nil: it was not
 }
