@@ -70,6 +70,8 @@ func (c *checker) measure(w *walk, b *body) {
 		product *= min(uint64(b.locals), (1<<63)/product)
 	}
 	m.Product = max(m.Product, product)
+	m.Branches = max(m.Branches, w.branches)
+	m.Work += uint64(w.branches) * uint64(w.branches) // a body has fewer than 2^25 branches
 	oversize := func(limit, detail string) {
 		if len(c.f.Oversize) < maxOversize {
 			c.f.Oversize = append(c.f.Oversize, &Error{Section: c.section, Function: c.function,
@@ -82,6 +84,21 @@ func (c *checker) measure(w *walk, b *body) {
 	if product > uint64(c.lim.Product) {
 		oversize("Product", overLimit("loops × locals × blocks", product, c.lim.Product))
 	}
+}
+
+// branches is how many ways code can take behind an instruction once it is rewritten: what a compiler's
+// work on a function grows with, faster than in proportion.
+func branches(in instr) int {
+	switch in.op {
+	case opBlock, opIf, opElse, opTryTable:
+		return 1
+	case opLoop: // with its check
+		return 3
+	}
+	if priced(in) { // its check, and the engine's own look at the range
+		return 3
+	}
+	return in.labels
 }
 
 // maxOversize is how many functions Facts.Oversize names at most.
@@ -114,6 +131,7 @@ func (c *checker) declareLocals(b *body, params int) uint32 {
 type walk struct {
 	locals        uint32
 	blocks, loops int
+	branches      int    // see branches
 	open          []byte // opcodes of the blocks around
 	openLoops     int
 	ended         bool
@@ -144,6 +162,7 @@ func (c *checker) instruction(w *walk) {
 				uint64(m.Checks), c.lim.Checks))
 		}
 	}
+	w.branches += branches(in)
 	c.f.Maxima.BranchTable = max(c.f.Maxima.BranchTable, in.labels-1)
 	c.block(w, in.op, in.at)
 	c.blockers(in)

@@ -141,6 +141,8 @@ func (f Feature) Names() []string {
 type Maxima struct {
 	Params, Locals, Nesting, LoopNesting, BranchTable, Body int
 	Product                                                 uint64
+	Branches                                                int
+	Work                                                    uint64 // squares of the branches of each function, all together
 	TableElements                                           uint64
 	Checks, Names, DataSegments, Items                      int
 }
