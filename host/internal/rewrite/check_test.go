@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -43,8 +44,8 @@ func TestFacts(t *testing.T) {
 	}
 	got := fmt.Sprintln(f.Imports, f.Exports, f.Functions, f.Tables, *f.Memory, f.Globals, f.Start,
 		f.Features.Names(), f.Blockers(), f.Custom[0].Name, string(f.Custom[0].Data))
-	want := "[{env f function (i32) -> i32} {env g global () -> ()}] " +
-		"[{f function 2 (i32) -> i32} {memory memory 0 () -> ()}] 3 " +
+	want := "[{env f func (i32) -> i32} {env g global () -> ()}] " +
+		"[{f func 2 (i32) -> i32} {memory memory 0 () -> ()}] 3 " +
 		"[{1 4 true false false false}] {1 2 true false false false} " +
 		"[{i32 false true} {i32 true false}] 1 [exceptions] [] other anything\n"
 	if got != want {
@@ -163,7 +164,7 @@ func TestHeader(t *testing.T) {
 		{"empty", nil, "header, offset 0: not a WebAssembly module"},
 		{"text", []byte("(module)"), "not a WebAssembly module"},
 		{"version 2", []byte("\x00asm\x02\x00\x00\x00"), "version 02 00 00 00"},
-		{"component", []byte("\x00asm\x0d\x00\x01\x00"), "a component"},
+		{"component", []byte("\x00asm\x0d\x00\x01\x00"), "a WebAssembly component"},
 		{"unknown section", module(section(14)), "section 14"},
 		{"order", module(section(secMemory, vec()), section(secType, vec())), "wrong place"},
 		{"twice", module(section(secType, vec()), section(secType, vec())), "twice"},
@@ -457,12 +458,29 @@ func TestOversize(t *testing.T) {
 		build func(n int) []byte
 	}{
 		{"Body", DefaultBody, func(n int) []byte { return one(bytes.Repeat([]byte{opNop}, n-2)...) }},
-		{"Product", DefaultProduct, func(n int) []byte { // 100 loops in 200 blocks, 10,000 locals
-			const loops, blocks = 100, 200
+		{"Product", DefaultProduct, func(n int) []byte { // 2,000 loops in 2,500 blocks, 40 locals
+			const loops, blocks = 2_000, 2_500
 			extra := n - DefaultProduct
 			code := bytes.Repeat([]byte{opLoop, 0x40, opEnd}, loops)
 			code = append(code, bytes.Repeat([]byte{opBlock, 0x40, opEnd}, blocks-loops)...)
 			return oneBody(fnLocals(uint64(n/loops/blocks+extra), code...))
+		}},
+		{"Work", DefaultWork, func(n int) []byte { // squares that add up to it
+			var bodies [][]byte
+			for n > 0 {
+				side := int(math.Sqrt(float64(n)))
+				bodies = append(bodies, fnLocals(0, bytes.Repeat([]byte{opBlock, 0x40, opEnd}, side)...))
+				n -= side * side
+			}
+			return module(section(secType, vec(noValues)),
+				section(secFunction, append(uleb(uint64(len(bodies))), make([]byte, len(bodies))...)),
+				section(secCode, vec(bodies...)))
+		}},
+		{"Work", DefaultWork, func(n int) []byte { // 23 loops over 10,000 locals, 5,000 branches in all
+			const loops, br = 23, 0x0c
+			code := bytes.Repeat([]byte{opLoop, 0x40, opEnd}, loops)
+			branches := 5_000 - 3*loops + n - DefaultWork
+			return oneBody(fnLocals(10_000, append(code, bytes.Repeat([]byte{br, 0}, branches)...)...))
 		}},
 	}
 	for _, test := range tests {

@@ -70,8 +70,8 @@ func (c *checker) measure(w *walk, b *body) {
 		product *= min(uint64(b.locals), (1<<63)/product)
 	}
 	m.Product = max(m.Product, product)
-	m.Branches = max(m.Branches, w.branches)
-	m.Work += uint64(w.branches) * uint64(w.branches) // a body has fewer than 2^25 branches
+	before := m.Work
+	m.Work += work(w, b)
 	oversize := func(limit, detail string) {
 		if len(c.f.Oversize) < maxOversize {
 			c.f.Oversize = append(c.f.Oversize, &Error{Section: c.section, Function: c.function,
@@ -84,6 +84,18 @@ func (c *checker) measure(w *walk, b *body) {
 	if product > uint64(c.lim.Product) {
 		oversize("Product", overLimit("loops × locals × blocks", product, c.lim.Product))
 	}
+	if most := uint64(c.lim.Work); before <= most && m.Work > most {
+		oversize("Work", overLimit("units of work for a compiler up to here", m.Work, c.lim.Work))
+	}
+}
+
+// work estimates what a compiler has to do for a function, in units of some 20 ns. It grows with the square
+// of its branches, and with the locals that may be alive in each loop, each of which it compares with the
+// others. Both are below 2^25, locals below 2^16 and all bodies together below 2^25 bytes, so that no sum
+// overflows.
+func work(w *walk, b *body) uint64 {
+	branches, locals := uint64(w.branches), uint64(b.locals)
+	return branches*branches + uint64(w.loops)*(locals*locals/4)
 }
 
 // branches is how many ways code can take behind an instruction once it is rewritten: what a compiler's

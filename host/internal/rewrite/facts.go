@@ -137,12 +137,10 @@ func (f Feature) Names() []string {
 }
 
 // Maxima are the largest values met, each to be held against the limit of its name: in any type or
-// function, and for the last five in the whole module.
+// function, and for Work and the last five in the whole module.
 type Maxima struct {
 	Params, Locals, Nesting, LoopNesting, BranchTable, Body int
-	Product                                                 uint64
-	Branches                                                int
-	Work                                                    uint64 // squares of the branches of each function, all together
+	Product, Work                                           uint64
 	TableElements                                           uint64
 	Checks, Names, DataSegments, Items                      int
 }

@@ -26,6 +26,7 @@ type Limits struct {
 
 	Body    int // bytes of a function body
 	Product int // loops × locals × blocks of a function: compile time grows with it
+	Work    int // of compiling all functions, as estimated; a unit is some 20 ns
 }
 
 // Defaults of Limits.
@@ -46,6 +47,7 @@ const (
 	DefaultItems         = 200_000
 	DefaultBody          = 1 << 20
 	DefaultProduct       = 200_000_000
+	DefaultWork          = 600_000_000
 )
 
 func (l *Limits) withDefaults() Limits {
@@ -74,6 +76,7 @@ func (l *Limits) withDefaults() Limits {
 	def(&out.Items, DefaultItems)
 	def(&out.Body, DefaultBody)
 	def(&out.Product, DefaultProduct)
+	def(&out.Work, DefaultWork)
 	return out
 }
 

@@ -47,7 +47,7 @@ func TestNothingToRewrite(t *testing.T) {
 	if got, want := exportNames(after), FuelName+"=0"; got != want {
 		t.Errorf("exports %q, want %q", got, want)
 	}
-	if got, want := fmt.Sprint(after.Imports), "[{wasmagent_internal tick function () -> ()}]"; got != want {
+	if got, want := fmt.Sprint(after.Imports), "[{wasmagent_internal tick func () -> ()}]"; got != want {
 		t.Errorf("imports %s, want %s", got, want)
 	}
 }
