@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 		"not done":     p.json,
 		"empty":        nil,
 		"not JSON":     []byte("{"),
-		"not a reply":  p.input,
+		"not a reply":  p.call.Input,
 		"another tool": fmt.Appendf(nil, `{"text":%q}`, "THE QUICK"),
 	} {
 		if p.check(reply) == nil {
@@ -106,9 +106,9 @@ func TestGates(t *testing.T) {
 
 func TestParseMetering(t *testing.T) {
 	jobs := parseMetering(strings.NewReader(`goos: linux
-BenchmarkMetering/tiny/base64-2         	       1	   1906 ns/op	      995.0 metered-µs	       910.0 plain-µs	         1.093 ratio	         2.000 ticks
-BenchmarkMetering/go/sum                	       1	   1906 ns/op	      30 metered-µs	       20 plain-µs	         1.5 ratio
-BenchmarkRewrite-2	       1	   1906 ns/op
+BenchmarkMetering/tiny/base64-2  	 1	 1906 ns/op	 995.0 metered-µs	 910.0 plain-µs	 1.093 ratio
+BenchmarkMetering/go/sum	 1	 1906 ns/op	 30 metered-µs	 20 plain-µs	 1.5 ratio
+BenchmarkRewrite-2	 1	 1906 ns/op
 PASS
 `))
 	want := []meteredJob{{"tiny", "base64", 910, 995, 1.093}, {"go", "sum", 20, 30, 1.5}}

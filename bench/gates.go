@@ -19,7 +19,7 @@ func printGates(w io.Writer, gates []gate) {
 	}
 	fmt.Fprint(w, "## Gates, by processor time where it is known\n\n")
 	missed, count := 0, 0
-	t := newTable("a fresh-state call against", "measured", "wanted", "")
+	t := newTable("our call against", "measured", "wanted", "")
 	for _, g := range gates {
 		verdict := pick(g.held, "held", "MISSED")
 		if g.aim {

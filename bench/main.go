@@ -92,7 +92,7 @@ func pick[T any](first bool, a, b T) T {
 	return b
 }
 
-// parts of the benchmark, in order. Each prints what it measured and gives the gates that it judged.
+// parts of the benchmark, in order. Each prints what it measured and gives the gates it judged.
 var parts = []struct {
 	name string
 	run  func(context.Context, options, io.Writer) ([]gate, error)

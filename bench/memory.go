@@ -51,7 +51,7 @@ func memoryOf(ctx context.Context, wasm []byte, modules, instances int) (
 	add := func(wasm []byte, policy host.Policy) error {
 		m, err := engine.Compile(ctx, wasm, policy)
 		if err == nil {
-			_, _, err = m.Call(ctx, *p.call(), nil, nil)
+			_, _, err = m.Call(ctx, p.call, nil, nil)
 		}
 		return err
 	}

@@ -34,7 +34,7 @@ func newBytes(ctx context.Context, a *arena) (contender, error) {
 func (c *bytesAPI) Name() string { return nameBytes }
 
 func (c *bytesAPI) Call(p *payload) (_ []byte, err error) {
-	c.reply, _, err = c.module.Call(c.ctx, *p.call(), nil, c.reply[:0])
+	c.reply, _, err = c.module.Call(c.ctx, p.call, nil, c.reply[:0])
 	return c.reply, err
 }
 

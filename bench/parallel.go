@@ -38,7 +38,8 @@ func benchParallel(ctx context.Context, o options, out io.Writer) (_ []gate, err
 	return nil, nil
 }
 
-func crowdRates(ctx context.Context, guest string, span time.Duration) (rates []float64, err error) {
+func crowdRates(ctx context.Context, guest string, span time.Duration) (
+	rates []float64, err error) {
 	wasm, _, err := guestBytes(guest)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,8 @@ func crowdRates(ctx context.Context, guest string, span time.Duration) (rates []
 	return rates, nil
 }
 
-func crowdRate(ctx context.Context, module *host.Module, n int, span time.Duration) (float64, error) {
+func crowdRate(ctx context.Context, module *host.Module, n int, span time.Duration) (
+	float64, error) {
 	var all sync.WaitGroup
 	var calls atomic.Int64
 	errs := make([]error, n)
@@ -72,7 +74,7 @@ func crowdRate(ctx context.Context, module *host.Module, n int, span time.Durati
 			p := newPayload(tools[0], sizes[0].bytes)
 			var reply []byte
 			for time.Since(began) < span && errs[i] == nil {
-				reply, _, errs[i] = module.Call(ctx, *p.call(), nil, reply[:0])
+				reply, _, errs[i] = module.Call(ctx, p.call, nil, reply[:0])
 				calls.Add(1)
 			}
 		})

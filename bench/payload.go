@@ -23,9 +23,9 @@ var tools = []string{"echo", "upper"}
 type payload struct {
 	tool    string
 	text    string
-	json    []byte  // {"text": …}
-	input   abi.Raw // the same in msgpack
-	request []byte  // the whole request that a guest of the plugin contract reads
+	json    []byte      // {"text": …}
+	call    abi.Request // as the host takes it
+	request []byte      // as a guest of the plugin contract reads it
 }
 
 func newPayload(tool string, bytes int) *payload {
@@ -33,14 +33,10 @@ func newPayload(tool string, bytes int) *payload {
 	text := strings.Repeat(words, bytes/len(words)+1)[:bytes]
 	p := &payload{tool: tool, text: text}
 	p.json, _ = json.Marshal(message{text})
-	p.input = abi.AppendString(abi.AppendString(abi.AppendMapHeader(nil, 1), "text"), text)
-	p.request = abi.AppendRequest(nil, p.call())
+	input := abi.AppendString(abi.AppendString(abi.AppendMapHeader(nil, 1), "text"), text)
+	p.call = abi.Request{Tool: tool, CallID: "bench", Attempt: 1, Input: input}
+	p.request = abi.AppendRequest(nil, &p.call)
 	return p
-}
-
-// call is the payload as the host takes it.
-func (p *payload) call() *abi.Request {
-	return &abi.Request{Tool: p.tool, CallID: "bench", Attempt: 1, Input: p.input}
 }
 
 // message is what goes in and comes out.

@@ -65,7 +65,7 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }
 
-func kilobytes(n int64) string { return fmt.Sprintf("%d KiB", n>>10) }
+func kilobytes(n int64) string { return fmt.Sprintf("%.1f KiB", float64(n)/1024) }
 
 // ratio is a/b, and 0 when there is no b.
 func ratio(a, b time.Duration) float64 {

@@ -1,5 +1,5 @@
-// Command native does one tool's work and ends: the smallest program that can be started for a call.
-// The tool is its argument; JSON comes on stdin and goes to stdout.
+// Command native does one tool's work and ends: what a program that is started for each call has to
+// be at least. The tool is its argument; JSON comes on stdin and goes to stdout.
 package main
 
 import (
