@@ -29,6 +29,11 @@ func TestContenders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() {
+				if err := a.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 			list, err := a.contenders(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -37,9 +42,6 @@ func TestContenders(t *testing.T) {
 				t.Run(c.Name(), func(t *testing.T) { testContender(t, c) })
 			}
 			if err := closeAll(list); err != nil {
-				t.Error(err)
-			}
-			if err := a.Close(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -98,9 +98,6 @@ func during(spin func() error, sample func() time.Duration) (samples []time.Dura
 	}
 }
 
-// sink keeps the compiler from leaving spinGo's loop out.
-var sink uint64
-
 func spinGo(span time.Duration) {
 	n := uint64(0)
 	for began := time.Now(); time.Since(began) < span; {
@@ -108,9 +105,7 @@ func spinGo(span time.Duration) {
 			n = n*6364136223846793005 + 1
 		}
 	}
-	if n == 1 {
-		sink = n
-	}
+	runtime.KeepAlive(n)
 }
 
 // spinOurs is a guest that never ends, under a limit of time.
