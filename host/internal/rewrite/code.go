@@ -46,7 +46,7 @@ func (c *checker) body(typ uint32) {
 	params := len(c.f.types[typ].Params)
 	b.locals = c.declareLocals(&b, params)
 	b.code = c.pos
-	w := walk{locals: b.locals}
+	w := walk{locals: b.locals, open: c.open[:0]}
 	for c.err == nil && c.pos < c.end {
 		c.instruction(&w)
 	}
@@ -56,7 +56,7 @@ func (c *checker) body(typ uint32) {
 	if c.err != nil {
 		return
 	}
-	b.small = w.small
+	b.small, c.open = w.small, w.open
 	c.measure(&w, &b)
 	c.f.bodies = append(c.f.bodies, b)
 }

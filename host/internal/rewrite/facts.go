@@ -168,7 +168,6 @@ type Facts struct {
 	TableWrites, DataDrops, ElementDrops, OpaqueGlobals, ComputedData bool
 
 	types       []FuncType
-	typeItems   int // entries of the type section; a group of types is one
 	funcTypes   []uint32
 	importN     [Tag + 1]uint32
 	sections    [numSections]span

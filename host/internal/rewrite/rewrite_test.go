@@ -117,7 +117,7 @@ func TestGlobalsGetNames(t *testing.T) {
 			[]byte{byte(I32), 1, opI32Const, 2, opEnd},
 			[]byte{byte(FuncRef), 1, opRefNull, byte(FuncRef), opEnd},
 			cat([]byte{byte(F64), 1, 0x44}, make([]byte, 8), []byte{opEnd}),
-			cat([]byte{byte(V128), 1, opVector, vecConst}, make([]byte, 16), []byte{opEnd}))),
+			cat([]byte{byte(V128), 1, opVector, vectorConst}, make([]byte, 16), []byte{opEnd}))),
 		section(secExport, vec(cat(str("mine"), []byte{byte(Global), 2}))))
 	plan, _, after := rewritten(t, wasm, nil)
 	want := "[{wasmagent_internal_g2 2 i32} {wasmagent_internal_g4 4 f64}]"
