@@ -140,7 +140,7 @@ func (f Feature) Names() []string {
 // function, and for the last five in the whole module.
 type Maxima struct {
 	Params, Locals, Nesting, LoopNesting, BranchTable, Body int
-	Product                                                 uint64
+	Product, BackEdges                                      uint64
 	TableElements                                           uint64
 	Checks, Names, DataSegments, Items                      int
 }

@@ -92,12 +92,18 @@ func TestOversize(t *testing.T) {
 		build func(n int) []byte
 	}{
 		{"Body", DefaultBody, func(n int) []byte { return one(bytes.Repeat([]byte{opNop}, n-2)...) }},
-		{"Product", DefaultProduct, func(n int) []byte { // 100 loops in 200 blocks, 10,000 locals
+		{"Product", DefaultProduct, func(n int) []byte { // 100 loops, each 2 of 200 blocks
 			const loops, blocks = 100, 200
 			extra := n - DefaultProduct
 			code := bytes.Repeat([]byte{opLoop, 0x40, opEnd}, loops)
-			code = append(code, bytes.Repeat([]byte{opBlock, 0x40, opEnd}, blocks-loops)...)
 			return oneBody(fnLocals(uint64(n/loops/blocks+extra), code...))
+		}},
+		{"BackEdges", DefaultBackEdges, func(n int) []byte { // 1,000 locals
+			const locals = 1_000
+			branches := n/locals + n - DefaultBackEdges
+			code := append([]byte{opLoop, 0x40}, bytes.Repeat([]byte{0x0c, 0}, branches-2)...)
+			code = append(code, opI32Const, 0, opBrTable, 2, 0, 1, 0, opEnd)
+			return oneBody(fnLocals(locals, code...))
 		}},
 	}
 	for _, test := range tests {
