@@ -52,7 +52,7 @@ type checker struct {
 	lim       Limits
 	f         *Facts
 	space     space
-	dataCount int             // segments that the data count section declares, -1 without one
+	dataCount int64           // segments that the data count section declares, -1 without one
 	seen      map[string]bool // export names
 	items     int             // counted against Limits.Items
 	named     int             // and Limits.Names
@@ -138,8 +138,8 @@ func (c *checker) contents(id byte) {
 	case secElement:
 		c.elementSection()
 	case secDataCount:
-		c.dataCount = int(c.u32())
-		c.space.data = uint32(c.dataCount)
+		c.space.data = c.u32()
+		c.dataCount = int64(c.space.data)
 	case secCode:
 		c.codeSection()
 	case secData:
@@ -155,7 +155,7 @@ func (c *checker) finish() {
 	if want := c.f.Functions - int(c.f.importN[Func]); len(c.f.bodies) != want {
 		c.failf(c.pos, "%d bodies for %d functions", len(c.f.bodies), want)
 	}
-	if c.dataCount >= 0 && c.dataCount != len(c.f.data) {
+	if c.dataCount >= 0 && c.dataCount != int64(len(c.f.data)) {
 		c.failf(c.pos, "%d data segments, where %d are declared", len(c.f.data), c.dataCount)
 	}
 	var elements uint64
