@@ -168,7 +168,7 @@ func compare(b *testing.B, plain, metered *running, j job) {
 	b.ReportMetric(float64(metered.ticks-ticks)/float64(runs), "ticks")
 }
 
-// BenchmarkCheck and BenchmarkRewrite show what loading a module of 4 MB costs before it is compiled.
+// BenchmarkCheck and BenchmarkRewrite show what loading 4 MB costs before it is compiled.
 func BenchmarkCheck(b *testing.B) {
 	wasm := goGuest(b)
 	b.SetBytes(int64(len(wasm)))

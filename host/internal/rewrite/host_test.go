@@ -16,8 +16,8 @@ const allFeatures = api.CoreFeaturesV2 | experimental.CoreFeaturesThreads |
 	experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst |
 	experimental.CoreFeaturesExceptionHandling | experimental.CoreFeaturesTypedFunctionReferences
 
-// engines are both of the engine's ways to run a module, by name. Where it cannot compile, the other
-// stands in.
+// engines are both of the engine's ways to run a module, by name. Where it cannot compile, the
+// other stands in.
 var engines = func() []engine {
 	compiler := engine{"compiler", wazero.NewRuntimeConfigCompiler().WithCoreFeatures(allFeatures)}
 	interpreter := engine{"interpreter",
