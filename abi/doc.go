@@ -6,8 +6,10 @@
 // neither encoding/json nor fmt, so that a Go plugin which links it keeps near 2 MB.
 //
 // The coding is by hand over a handful of Append functions and one [Reader]. A Reader refuses bytes
-// that are not msgpack, but it is not the guard against hostile ones: a host runs
-// transcode.Scan over everything a guest hands it before any decoder sees a byte.
+// that are not msgpack and allocates nothing on their word, but it finds no duplicate keys and lets
+// strings pass that are not UTF-8: a host runs transcode.Scan over everything a guest hands it
+// before any decoder sees a byte. Words of a guest that people or models will read go through
+// [CleanText] first.
 //
 // # The promise
 //

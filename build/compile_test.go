@@ -95,7 +95,8 @@ func TestReadVerbose(t *testing.T) {
 	long := strings.Repeat("x: y\n", MaxOutput)
 	for _, c := range []struct{ name, in, said, seen string }{
 		{"paths", "fmt\nexample.test/a\n", "", "fmt example.test/a"},
-		{"an error", "fmt\n# example.test/a\na/main.go:1: no\n", "# example.test/a\na/main.go:1: no", "fmt"},
+		{"an error", "fmt\n# example.test/a\nmain.go:1: no\n", "# example.test/a\nmain.go:1: no",
+			"fmt"},
 		{"no line break at the end", "go: no module", "go: no module", ""},
 		{"the last bytes", long, strings.TrimSpace(long[len(long)-MaxOutput:]), ""},
 	} {

@@ -5,14 +5,18 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host"
 )
 
 // Stamp describes a finished module in the sandbox and gives the module with that description in
-// its custom section; an earlier one is replaced.
+// its custom section; an earlier one is replaced. It needs no grants, whatever the module asks for.
 func Stamp(ctx context.Context, e *host.Engine, wasm []byte) ([]byte, error) {
-
-	return nil, nil
+	manifest, err := e.Describe(ctx, wasm, host.Policy{})
+	if err != nil {
+		return nil, err
+	}
+	return abihost.Stamp(wasm, manifest)
 }
 
 // WriteFile writes a plugin so that path holds the old file or the whole new one, at any moment.

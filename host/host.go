@@ -1,9 +1,8 @@
-// Package host runs guests inside limits. It is the only room that knows wazero.
 package host
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,65 +11,144 @@ import (
 
 // Config is what an Engine is made with. The zero value, and nil, are the documented defaults.
 type Config struct {
-	CacheDir string       // compiled code on disk; "" keeps it in memory only
-	CacheKey []byte       // authenticates CacheDir's entries; required with CacheDir
-	Logger   *slog.Logger // guests' log lines that no Observer takes; nil discards
+	// CacheDir keeps compiled code between processes; "" keeps it in memory only. It is made with
+	// mode 0700 when missing, and refused when it belongs to somebody else or others may write to
+	// it. Several processes may share it.
+	CacheDir string
+	// CacheKey authenticates CacheDir's entries, which are machine code: an entry that was not
+	// written under this key is compiled anew. At least MinCacheKey bytes, required with CacheDir.
+	CacheKey []byte
+	// Workers is how many modules are compiled side by side, 0 is GOMAXPROCS.
+	Workers int
+	// Memory is what the linear memories of all guests may have together, in bytes; 0 is
+	// DefaultTotalMemory. What idles is given up first.
+	Memory int64
+	// Verify compares each instance with its snapshot, byte by byte, whenever it was restored. It
+	// reads all memory on every call: it is for tests.
+	Verify bool
+	// Logger takes guests' log lines that no Observer takes, and troubles with the cache; nil
+	// discards.
+	Logger *slog.Logger
 }
 
+// DefaultTotalMemory is Config.Memory when that is 0, in bytes.
+const DefaultTotalMemory = 8 << 30
+
+// MinCacheKey is the least length of Config.CacheKey in bytes.
+const MinCacheKey = 16
+
 // Policy is what one plugin may do. The zero value is safe: default limits, nothing granted.
-type Policy struct{ Limits Limits }
+type Policy struct {
+	Limits Limits
+	// Isolation is how a call gets its fresh state. The zero value restores a snapshot where that
+	// is possible.
+	Isolation Isolation
+	// Fixed, when it is not nil, is all the time and randomness that the guest sees: the same
+	// request then takes the same fuel and gives the same reply, on every run and machine.
+	Fixed *Fixed
+	// Config has the operator's settings that the plugin may read, by key: msgpack values. A key
+	// that is not there reads as nil.
+	Config map[string]abi.Raw
+}
+
+// Isolation is a way to give each call a state that no other call has touched.
+type Isolation uint8
+
+const (
+	Snapshot    Isolation = iota // restore what the call before wrote; instantiate where that cannot be
+	Instantiate                  // a new instance for every call, initialised anew
+)
+
+// Fixed is time that stands where it is put, moving a microsecond whenever it is looked at, and
+// randomness from a seed.
+type Fixed struct {
+	Time time.Time // what the guest's clocks begin with
+	Seed [32]byte
+}
 
 // Limits bound one plugin. A zero field is the documented default, never "no limit".
 type Limits struct {
 	Time      time.Duration // a call's own time, DefaultTime
 	Load      time.Duration // each stage of loading, DefaultLoad
 	Grace     time.Duration // after the caller cancelled, DefaultGrace
+	Fuel      int64         // units a call or a stage of loading; 0: counted and not limited
 	Memory    int64         // bytes of linear memory, DefaultMemory
-	Request   int64         // bytes of a request, DefaultRequest
+	Request   int64         // bytes of a coded request, DefaultRequest
 	Output    int64         // bytes of a reply, DefaultOutput
-	Stdio     int64         // bytes of stdout and stderr kept, each, DefaultStdio
-	LogRate   int           // log lines a second, DefaultLogRate
+	Stdio     int64         // bytes of stdout, and of stderr, handed on, DefaultStdio
+	LogRate   int           // log lines a second, and progress reports, DefaultLogRate
 	Module    int64         // bytes of a module, DefaultModule
 	Instances int           // instances of one module at a time, DefaultInstances
 }
 
-// Engine compiles modules and runs them.
-type Engine struct{}
+// The limits of a policy that does not say otherwise.
+const (
+	DefaultTime      = 30 * time.Second
+	DefaultLoad      = 5 * time.Second
+	DefaultGrace     = 100 * time.Millisecond
+	DefaultMemory    = 128 << 20 // bytes
+	DefaultRequest   = 16 << 20  // bytes
+	DefaultOutput    = 16 << 20  // bytes
+	DefaultStdio     = 64 << 10  // bytes
+	DefaultLogRate   = 100       // lines a second
+	DefaultModule    = 32 << 20  // bytes
+	DefaultInstances = 16
+)
 
-func New(ctx context.Context, cfg *Config) (*Engine, error) { return nil, errors.ErrUnsupported }
+// MaxMemory is the most that Limits.Memory can be, in bytes.
+const MaxMemory = 1 << 30
 
-// Compile checks, compiles and describes a module. wasm is not kept.
-func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
-	return nil, errors.ErrUnsupported
+// pageBytes is the size of a page of linear memory.
+const pageBytes = 64 << 10
+
+// withDefaults fills the zero fields and checks the others.
+func (l Limits) withDefaults() (Limits, error) {
+	var errs []error
+	if l.Memory > MaxMemory {
+		errs = append(errs, fmt.Errorf("limits.memory: %s is past the ceiling of %s",
+			byteText(l.Memory), byteText(MaxMemory)))
+	}
+	if l.Fuel < 0 {
+		errs = append(errs, fmt.Errorf("limits.fuel: %d is negative", l.Fuel))
+	}
+	errs = append(errs,
+		setDefault("time", &l.Time, DefaultTime),
+		setDefault("load", &l.Load, DefaultLoad),
+		setDefault("grace", &l.Grace, DefaultGrace),
+		setDefault("memory", &l.Memory, DefaultMemory),
+		setDefault("request", &l.Request, DefaultRequest),
+		setDefault("output", &l.Output, DefaultOutput),
+		setDefault("stdio", &l.Stdio, DefaultStdio),
+		setDefault("log_rate", &l.LogRate, DefaultLogRate),
+		setDefault("module", &l.Module, DefaultModule),
+		setDefault("instances", &l.Instances, DefaultInstances))
+	return l, errors.Join(errs...)
 }
 
-func (e *Engine) Close(ctx context.Context) error { return nil }
-
-// Module is a compiled plugin under one policy, safe for concurrent use.
-type Module struct{}
-
-func (m *Module) Manifest() abi.Manifest { return abi.Manifest{} }
-
-// Call runs one call in a fresh instance and appends the guest's reply, unscanned msgpack, to dst.
-func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst []byte) (
-	reply []byte, stats CallStats, err error) {
-	return dst, CallStats{}, errors.ErrUnsupported
+func setDefault[T ~int | ~int64](name string, field *T, value T) error {
+	if *field == 0 {
+		*field = value
+	}
+	if *field < 0 {
+		return fmt.Errorf("limits.%s: %v is negative", name, *field)
+	}
+	return nil
 }
-
-func (m *Module) Close(ctx context.Context) error { return nil }
 
 // Observer sees what a guest says while it runs. Nil fields are skipped. Each is called on the
 // goroutine that runs the guest and must not block.
 type Observer struct {
-	Log      func(level abi.Level, text string)
+	Log      func(level abi.Level, text string) // one line, control characters escaped
 	Progress func(abi.Progress)
-	Output   func(stderr bool, b []byte)
+	Output   func(stderr bool, b []byte) // raw bytes, valid during the call, up to Limits.Stdio
 }
 
 // CallStats is what a call took.
 type CallStats struct {
-	Time   time.Duration // from having an instance to the end
-	Wait   time.Duration // until an instance was free
-	Memory int64         // bytes of linear memory at the end
-	Stderr string        // the tail of what it wrote there
+	Time    time.Duration // from having an instance to the end
+	Wait    time.Duration // until there was an instance
+	Fuel    int64         // units used; see doc.go of host/internal/rewrite for what costs how much
+	Memory  int64         // bytes of linear memory at the end
+	Stderr  string        // what it wrote there, its beginning and end, 4 KiB at most
+	Dropped int           // log lines and progress reports over Limits.LogRate
 }

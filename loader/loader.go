@@ -1,62 +1,261 @@
-// Package loader turns a directory into verified tools.
 package loader
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/adrg/xdg"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
+// MaxPlugins is the most files and folders that one directory may offer as plugins.
+const MaxPlugins = 10_000
+
+// appDir is this program's folder below the user's cache and state directories.
+const appDir = "wasmagent"
+
 // Options of OpenDir and OpenFile. Nil and zero fields are the documented defaults.
 type Options struct {
-	Engine   *host.Engine // nil: one of its own, closed with the Dir
+	Engine   *host.Engine // nil: one of its own, which Close closes
 	CacheDir string       // tool lists and compiled code; "" is the user's cache directory
-	StateDir string       // the key that guards the cache; "" is the user's state directory
-	Limits   host.Limits
-	Workers  int // compiles side by side; 0 is GOMAXPROCS
-	Logger   *slog.Logger
+	StateDir string       // the key that seals them; "" is the user's state directory
+	Limits   host.Limits  // for every plugin; zero fields are the host's defaults
+	Workers  int          // plugins read or described side by side; 0 is GOMAXPROCS
+	Logger   *slog.Logger // nil discards
+
+	// Called is told what each guest's call took, however it ended, before the call returns. Nil: not
+	// wanted. Calls that run side by side tell it side by side.
+	Called func(plugin, tool string, took host.CallStats)
+
+	now    func() time.Time  // nil is time.Now; tests set both
+	onRead func(path string) // told of every plugin that is read, side by side
 }
 
-// Dir is a directory of plugins: the good ones and, each with its reason, the others.
-type Dir struct{}
+func (o *Options) called(plugin, tool string, took host.CallStats) {
+	if o != nil && o.Called != nil {
+		o.Called(plugin, tool, took)
+	}
+}
 
-// Plugin is one file or folder of a directory.
+func (o *Options) clock() time.Time {
+	if o == nil || o.now == nil {
+		return time.Now()
+	}
+	return o.now()
+}
+
+func (o *Options) limits() host.Limits {
+	if o == nil {
+		return host.Limits{}
+	}
+	return o.Limits
+}
+
+func (o *Options) workers() int {
+	if o == nil || o.Workers <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return o.Workers
+}
+
+func (o *Options) logger() *slog.Logger {
+	if o == nil || o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
+
+func (o *Options) cacheDir() string {
+	if o == nil || o.CacheDir == "" {
+		return filepath.Join(xdg.CacheHome, appDir)
+	}
+	return o.CacheDir
+}
+
+func (o *Options) stateDir() string {
+	if o == nil || o.StateDir == "" {
+		return filepath.Join(xdg.StateHome, appDir)
+	}
+	return o.StateDir
+}
+
+// Plugin is what is known of one file or folder.
 type Plugin struct {
-	Name     string // the file's stem or the folder's name, never the manifest's word
-	Path     string
-	Digest   string // sha256:<hex> of the .wasm
-	Size     int64
-	Manifest abi.Manifest
-	Err      error // *LoadError or *NotAllowedError: why it offers no tools
+	Name     string       // the file's stem or the folder's name
+	Path     string       // the .wasm file
+	Digest   string       // sha256:<hex> of its bytes; "" when it was not read
+	Size     int64        // bytes
+	Manifest abi.Manifest // with every text cleaned; zero when it could not be read
+	Err      error        // why it offers no tools: *LoadError or *NotAllowedError; else nil
+	Withheld []error      // tools of it that are not offered, each with its reason
 }
 
+// Dir is a directory of plugins, safe for concurrent use.
+type Dir struct {
+	plugins []*plugin
+	engine  *host.Engine
+	own     bool // engine is closed with the Dir
+	close   sync.Once
+	closed  error
+}
+
+// OpenDir lists the plugins of a directory. The error is for the directory as a whole: it cannot be
+// read, holds more than MaxPlugins, or the cache or state directory is unusable. What is wrong with one plugin is
+// in its Err. Close the Dir when done.
 func OpenDir(ctx context.Context, dir string, opts *Options) (*Dir, error) {
-	return nil, errors.ErrUnsupported
-}
-func OpenFile(ctx context.Context, file string, opts *Options) (*Dir, error) {
-	return nil, errors.ErrUnsupported
-}
-func (d *Dir) Plugins() []Plugin     { return nil }
-func (d *Dir) Tools() []plugins.Tool { return nil }
-func (d *Dir) Close() error          { return nil }
-
-// LoadError is a plugin that cannot be loaded.
-type LoadError struct {
-	Plugin, Path string
-	Err          error
+	found, err := scan(dir)
+	if err != nil {
+		return nil, fmt.Errorf("plugin directory %s: %w", dir, err)
+	}
+	return open(ctx, dir, found, opts)
 }
 
-func (e *LoadError) Error() string { return "" }
-func (e *LoadError) Unwrap() error { return e.Err }
-
-// NotAllowedError is a plugin that needs what its operator has not granted.
-type NotAllowedError struct {
-	Plugin, Path string
-	Needs        []string
+// OpenFile is OpenDir for one .wasm file, or for one plugin's folder.
+func OpenFile(ctx context.Context, path string, opts *Options) (*Dir, error) {
+	found, err := scanFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", path, err)
+	}
+	return open(ctx, path, []candidate{found}, opts)
 }
 
-func (e *NotAllowedError) Error() string { return "" }
+// Plugins gives every plugin that was found, good or not, by name.
+func (d *Dir) Plugins() []Plugin {
+	list := make([]Plugin, 0, len(d.plugins))
+	for _, p := range d.plugins {
+		list = append(list, p.Plugin)
+	}
+	return list
+}
+
+// Tools gives the tools on offer, by plugin and in the order of its manifest.
+func (d *Dir) Tools() []plugins.Tool {
+	var list []plugins.Tool
+	for _, p := range d.plugins {
+		for _, t := range p.tools {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Close waits for running calls and frees what the Dir holds. It may be called twice.
+func (d *Dir) Close() error {
+	d.close.Do(func() {
+		var errs []error
+		for _, p := range d.plugins {
+			errs = append(errs, p.close())
+		}
+		if d.own {
+			errs = append(errs, d.engine.Close(context.Background()))
+		}
+		d.closed = errors.Join(errs...)
+	})
+	return d.closed
+}
+
+// open reads what was found, in bounded workers, and settles who offers which tool.
+func open(ctx context.Context, origin string, found []candidate, opts *Options) (_ *Dir, err error) {
+	key, err := sealKey(opts.stateDir())
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	if err := d.useEngine(ctx, key, opts); err != nil {
+		return nil, err
+	}
+	list := openList(filepath.Join(opts.cacheDir(), "lists"), origin, key)
+	d.plugins = make([]*plugin, len(found))
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(opts.workers())
+	for i, c := range found {
+		p := newPlugin(c, d.engine, opts)
+		d.plugins[i] = p
+		if p.Err == nil {
+			group.Go(func() error { return p.list(gctx, list) })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := list.save(); err != nil {
+		opts.logger().Warn("tool list not kept", "error", err)
+	}
+	offer(d.plugins)
+	return d, nil
+}
+
+func (d *Dir) useEngine(ctx context.Context, key []byte, opts *Options) (err error) {
+	if opts != nil && opts.Engine != nil {
+		d.engine = opts.Engine
+		return nil
+	}
+	d.engine, err = newEngine(ctx, key, opts)
+	d.own = err == nil
+	return err
+}
+
+// NewEngine makes the engine that OpenDir makes when it is given none, with the compiled code kept in
+// the cache directory: for a program that opens several directories. The caller closes it, after
+// every Dir that uses it.
+func NewEngine(ctx context.Context, opts *Options) (*host.Engine, error) {
+	key, err := sealKey(opts.stateDir())
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(ctx, key, opts)
+}
+
+func newEngine(ctx context.Context, key []byte, opts *Options) (*host.Engine, error) {
+	dir := filepath.Join(opts.cacheDir(), "code")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return host.New(ctx, &host.Config{
+		CacheDir: dir, CacheKey: key, Logger: opts.logger(),
+	})
+}
+
+// offer gives every plugin its tools, except those whose name another plugin claims too.
+func offer(all []*plugin) {
+	claims := map[string][]string{}
+	for _, p := range all {
+		if p.Err != nil {
+			continue
+		}
+		for _, t := range p.Manifest.Tools {
+			claims[t.Name] = append(claims[t.Name], p.Path)
+		}
+	}
+	for _, p := range all {
+		if p.Err != nil {
+			continue
+		}
+		for _, spec := range p.Manifest.Tools {
+			if paths := claims[spec.Name]; len(paths) > 1 {
+				p.Withheld = append(p.Withheld, &CollisionError{
+					What: "tool", Name: spec.Name, Paths: slices.Sorted(slices.Values(paths)),
+				})
+				continue
+			}
+			p.tools = append(p.tools, newTool(p, spec))
+		}
+	}
+}

@@ -5,7 +5,8 @@ import (
 	"github.com/wasmagent/wasmagent/pdk/internal/guest"
 )
 
-// Call is one call of a tool, as its handler sees it. It must not be used after the handler returned.
+// Call is one call of a tool, as its handler sees it. It must not be used after the handler
+// returned.
 type Call struct {
 	ID      string // the caller's name for the call
 	Key     string // the idempotency key; "" when the call is not keyed
@@ -48,8 +49,8 @@ func (c *Call) Info(text string)  { c.host.Log(abi.LevelInfo, text) }
 func (c *Call) Warn(text string)  { c.host.Log(abi.LevelWarn, text) }
 func (c *Call) Error(text string) { c.host.Log(abi.LevelError, text) }
 
-// Config reads the operator's value for key into the value that to points to. It is false, and to is
-// left as it is, when there is none.
+// Config reads the operator's value for key into the value that to points to. It is false, and to
+// is left as it is, when there is none.
 func (c *Call) Config(key string, to any) (ok bool, err error) {
 	raw := c.host.Config(key)
 	if len(raw) == 0 || abi.NewReader(raw).Kind() == abi.KindNil {

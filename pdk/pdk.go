@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/pdk/internal/codec"
+	"github.com/wasmagent/wasmagent/pdk/internal/field"
 	"github.com/wasmagent/wasmagent/pdk/internal/guest"
 	"github.com/wasmagent/wasmagent/pdk/internal/schema"
 )
@@ -34,22 +35,25 @@ type Raw = abi.Raw
 
 // Plugin names the plugin. A program calls it once, in an init function.
 func Plugin(name, version string) {
-	if guest.Self.Name != "" {
+	switch {
+	case name == "":
+		panic("pdk: a plugin needs a name")
+	case guest.Self.Name != "":
 		panic("pdk: Plugin was called twice")
 	}
 	guest.Self.Name, guest.Self.Version = name, version
 }
 
-// Needs says what the plugin asks its operator for.
+// Needs says what the plugin asks its operator for. The last call counts.
 func Needs(n abi.Needs) { guest.Self.Needs = n }
 
-// Register adds a tool and its handler, in an init function. In is a struct (or a map, Raw or any, for
-// arguments of any shape), Out anything that has a JSON form, or Content. What the schema of the
-// tool says is inferred from both; see the package's text for the tags. It panics on what is its
-// author's mistake: a bad or double name, a type that has no schema.
+// Register adds a tool and its handler, in an init function. In is a struct (or a map, Raw or any,
+// for arguments of any shape), Out anything that has a JSON form, or Content. What the schema of
+// the tool says is inferred from both; see the package's text for the tags. It panics on what is
+// its author's mistake: a bad or double name, a type that has no schema.
 //
-// The handler's error ends the call as a failure. A nil slice or map in Out is an empty one, and a nil
-// pointer in a struct is left out.
+// The handler's error ends the call as a failure. A nil slice or map in Out is an empty one, and a
+// nil pointer in a struct is left out.
 func Register[In, Out any](t Tool, fn func(*Call, In) (Out, error)) {
 	guest.Self.Add(bind(t, fn))
 }
@@ -106,7 +110,7 @@ func object(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map
+	return (t.Kind() == reflect.Struct || t.Kind() == reflect.Map) && field.FormOf(t) == field.Plain
 }
 
 func infer(tool string, t reflect.Type) string {

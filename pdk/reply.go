@@ -10,8 +10,8 @@ import (
 // Content is a result made of blocks: text, images, sound, files. There must be at least one.
 type Content []Block
 
-// Block is one piece of a Content. A block of type "text" has Text, one of type "image" or "audio" has
-// Data and its MIME type, one of type "file" has either.
+// Block is one piece of a Content. A block of type "text" has Text, one of type "image" or "audio"
+// has Data and its MIME type, one of type "file" has either.
 type Block = abi.Block
 
 // Text makes a text block.
@@ -22,9 +22,9 @@ func Text(s string) Block { return Block{Type: abi.BlockText, Text: s} }
 // is a failure with that text.
 type Failure = abi.Failure
 
-// InvalidInput is an error that says that the arguments are wrong, which the caller can mend: use it
-// for what no schema can say, and before the handler has done anything to the world. pointer is the
-// JSON pointer of the argument, such as "/filter"; "" is all of them.
+// InvalidInput is an error that says that the arguments are wrong, which the caller can mend: use
+// it for what no schema can say, and before the handler has done anything to the world. pointer is
+// the JSON pointer of the argument, such as "/filter"; "" is all of them.
 func InvalidInput(pointer, message string) error {
 	return &inputError{pointer, message}
 }

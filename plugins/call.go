@@ -89,8 +89,7 @@ func (e *entry) check(call *Call) (*carried, error) {
 
 // asChecked makes an error of a check one of this kind, unless there is none or it is the host's.
 func (e *entry) asChecked(kind Kind, err error) error {
-	var host *hostFault
-	if err == nil || errors.As(err, &host) {
+	if err == nil || is[*hostFault](err) {
 		return err
 	}
 	return e.fail(kind, err)
@@ -157,14 +156,10 @@ func (r *Registry) claim(ctx context.Context, e *entry, call *Call, input abi.Ra
 		Input:     call.Input,
 		InputHash: hashOf(input),
 	})
-	var (
-		collision *CollisionError
-		inFlight  *InFlightError
-	)
 	switch {
 	case err == nil:
 		return claimed, nil
-	case errors.As(err, &collision), errors.As(err, &inFlight):
+	case is[*CollisionError](err), is[*InFlightError](err):
 		return Claimed{}, err
 	case callersEnd(ctx, err):
 		return Claimed{}, e.callersEnd(ctx)
@@ -187,8 +182,7 @@ func (e *entry) attempt(ctx context.Context, call Call) (out Output, attempts in
 // countRefusals notes in err how many calls in a row the tool has refused although its own schema
 // allowed their input.
 func (e *entry) countRefusals(err error) error {
-	var tool *ToolError
-	if errors.As(err, &tool) && tool.Kind == ErrInvalidInput {
+	if tool, ok := errors.AsType[*ToolError](err); ok && tool.Kind == ErrInvalidInput {
 		tool.Refused = int(e.refused.Add(1))
 	} else {
 		e.refused.Store(0)
@@ -225,7 +219,8 @@ func (r *Registry) settle(ctx context.Context, c Claimed, e *entry, out Output, 
 	}
 	s := Settlement{stateAfter(e.spec.Effect, callErr), out, callErr, attempts}
 	if err := r.opts.Ledger.Settle(context.WithoutCancel(ctx), c.ID, s); err != nil {
-		return HostFault(fmt.Errorf("tool %q ran, but its claim is not settled: %w", e.spec.Name, err))
+		return HostFault(fmt.Errorf("tool %q ran, but its claim is not settled: %w", e.spec.Name,
+			err))
 	}
 	return nil
 }

@@ -10,17 +10,17 @@ import (
 
 // asToolError turns what a tool's Invoke returned into what a caller of the registry gets.
 func (e *entry) asToolError(ctx context.Context, err error) error {
-	var (
-		host *hostFault
-		tool *ToolError
-	)
+	tool, isTool := errors.AsType[*ToolError](err)
 	switch {
-	case err == nil || errors.As(err, &host):
+	case err == nil || is[*hostFault](err):
 		return err
-	case errors.As(err, &tool) && (tool.Tool == "" || tool.Tool == e.spec.Name):
+	case isTool && (tool.Tool == "" || tool.Tool == e.spec.Name):
 		mine := *tool // the tool may return the same error to many calls
 		mine.Tool, mine.Effect = e.spec.Name, e.spec.Effect
 		return &mine
+	case isTool:
+		// A tool that called another one: that one's kind is not this call's, so only its text stays.
+		return e.fail(ErrHandler, errors.New(err.Error()))
 	case callersEnd(ctx, err):
 		return e.callersEnd(ctx)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/wasmagent/wasmagent/abi"
-	"github.com/wasmagent/wasmagent/abi/transcode"
 )
 
 // Kind is what became of a call that gave no result. It is itself an error, so that
@@ -71,6 +70,17 @@ type UnknownToolError struct {
 	Have []string // the tools that are, sorted
 }
 
+// CollisionError is a key that was used before with another input. Nothing ran and nothing is
+// copied.
+type CollisionError struct{ Tool, Key, Holder string }
+
+// InFlightError is a key that another call holds: it runs now, or it ended in a way that leaves open
+// whether its effect happened. Nothing ran.
+type InFlightError struct {
+	Tool, Key, Holder string
+	Unresolved        bool // the holder has ended and its outcome is not known
+}
+
 // ErrLedgerRequired is a keyed tool in a registry without a ledger. Nothing ran.
 var ErrLedgerRequired = errors.New(
 	"the tool declares an idempotency key and the registry has no ledger to claim it in")
@@ -81,110 +91,6 @@ func HostFault(err error) error {
 		return nil
 	}
 	return &hostFault{err}
-}
-
-// Fault says who must act on an error.
-type Fault uint8
-
-const (
-	FaultNone   Fault = iota // no error
-	FaultCaller              // the arguments or the name are wrong: feed back
-	FaultWorld               // the tool's own work failed: feed back
-	FaultTool                // the tool is broken: feed back, log for the operator
-	FaultHost                // everything else: end the run
-)
-
-// String gives the word for f: none, caller, world, tool or host.
-func (f Fault) String() string {
-	return [...]string{"none", "caller", "world", "tool", "host"}[min(f, FaultHost)]
-}
-
-// MaxRefusals is how many calls in a row a tool may refuse input that its own schema allows before
-// the fault is the tool's.
-const MaxRefusals = 2
-
-// FaultOf says who must act on err. It is the only place that routes. A tool's own time limit
-// matches context.DeadlineExceeded too, so nothing here asks for context errors before it has
-// asked for a ToolError; what is none of the known is the host's.
-func FaultOf(err error) Fault {
-	var (
-		host      *hostFault
-		tool      *ToolError
-		unknown   *UnknownToolError
-		collision *CollisionError
-		inFlight  *InFlightError
-	)
-	switch {
-	case err == nil:
-		return FaultNone
-	case errors.As(err, &host):
-		return FaultHost
-	case errors.As(err, &tool):
-		return tool.fault()
-	case errors.As(err, &unknown), errors.As(err, &collision):
-		return FaultCaller
-	case errors.As(err, &inFlight):
-		return FaultWorld
-	}
-	return FaultHost
-}
-
-func (e *ToolError) fault() Fault {
-	switch e.Kind {
-	case ErrInvalidInput:
-		if e.Refused >= MaxRefusals {
-			return FaultTool
-		}
-		return FaultCaller
-	case ErrMissingIdempotencyKey:
-		return FaultCaller
-	case ErrHandler:
-		return FaultWorld
-	case ErrMalformedResult, ErrOutputSerialization:
-		return FaultTool
-	}
-	return FaultHost
-}
-
-// CauseNamer is an error that has a stable wire name as a cause, such as limit.memory.
-type CauseNamer interface{ CauseName() string }
-
-// CauseOf gives the stable wire name of a ToolError's cause, or "" when err is none: schema,
-// carriage, guest_input, key, failed, panic, output_schema, guest_output, no_json, no_reply,
-// contract, bad_msgpack, bad_envelope, and the words of CauseNamers, such as trap.unreachable.
-func CauseOf(err error) string {
-	var tool *ToolError
-	if !errors.As(err, &tool) {
-		return ""
-	}
-	var (
-		named    CauseNamer
-		schema   *SchemaError
-		carriage *transcode.CarriageError
-		failure  *abi.Failure
-	)
-	switch {
-	case errors.As(tool.Err, &named):
-		return named.CauseName()
-	case errors.As(tool.Err, &schema) && tool.Kind == ErrMalformedResult:
-		return "output_schema"
-	case errors.As(tool.Err, &schema):
-		return "schema"
-	case errors.As(tool.Err, &carriage):
-		return "carriage"
-	case errors.As(tool.Err, &failure) && tool.Kind == ErrOutputSerialization:
-		return "guest_output"
-	}
-	return defaultCause[tool.Kind]
-}
-
-// defaultCause names a cause that has no type of its own, such as a native tool's error.
-var defaultCause = map[Kind]string{
-	ErrInvalidInput:          "guest_input",
-	ErrMissingIdempotencyKey: "key",
-	ErrHandler:               "failed",
-	ErrMalformedResult:       "bad_envelope",
-	ErrOutputSerialization:   "no_json",
 }
 
 type hostFault struct{ err error }

@@ -106,11 +106,11 @@ func decodeStrictly(text json.RawMessage, in any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err := d.Decode(in)
-	var mismatch *json.UnmarshalTypeError
+	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &mismatch):
+	case ok:
 		ptr := ""
 		if mismatch.Field != "" {
 			ptr = "/" + strings.ReplaceAll(mismatch.Field, ".", "/")

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
@@ -58,40 +57,15 @@ const (
 	Released              // the key is free again
 )
 
-// CollisionError is a key that was used before with another input. Nothing ran and nothing is
-// copied.
-type CollisionError struct{ Tool, Key, Holder string }
-
-func (e *CollisionError) Error() string {
-	return fmt.Sprintf("tool %q was not run: its key %q was used by an earlier call (%s) with "+
-		"different arguments", e.Tool, clip(e.Key, maxName), clip(e.Holder, maxName))
-}
-
-// InFlightError is a key that another call holds: it runs now, or it ended in a way that leaves open
-// whether its effect happened. Nothing ran.
-type InFlightError struct {
-	Tool, Key, Holder string
-	Unresolved        bool // the holder has ended and its outcome is not known
-}
-
-func (e *InFlightError) Error() string {
-	state := "is still running; try again later"
-	if e.Unresolved {
-		state = "ended without a known outcome; somebody must find out what happened"
-	}
-	return fmt.Sprintf("tool %q was not run: the call (%s) that holds its key %q %s", e.Tool,
-		clip(e.Holder, maxName), clip(e.Key, maxName), state)
-}
-
 // stateAfter is what becomes of a claim by the tool's effect and the way its call ended.
 func stateAfter(effect abi.Effect, err error) State {
-	var tool *ToolError
+	tool, isTool := errors.AsType[*ToolError](err)
 	switch {
 	case err == nil:
 		return Done
 	case effect == abi.EffectIdempotent:
 		return Released
-	case errors.As(err, &tool) && tool.Kind == ErrInvalidInput:
+	case isTool && tool.Kind == ErrInvalidInput:
 		return Released
 	}
 	return Unknown

@@ -46,8 +46,7 @@ func (r *Repeats) Text(tool string, err error) string {
 
 // className is the short stable word for what an error is.
 func className(err error) string {
-	var kind Kind
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[Kind](err); ok {
 		return kind.Error()
 	}
 	return FaultOf(err).String()

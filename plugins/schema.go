@@ -21,11 +21,12 @@ const (
 
 	// MaxSchemaSteps is how many times one check may put a value beside a schema. Schemas that refer
 	// to themselves in two places would else take time exponential in the value's depth.
-	MaxSchemaSteps = 10_000_000
+	MaxSchemaSteps = 4_000_000
 
-	// MaxRareNodes is how many values may be checked against a schema that uses a rare keyword,
-	// which takes a slower road.
+	// MaxRareNodes and MaxRareSteps are the limits, in values and in steps, of a check against a
+	// schema that uses a rare keyword, which takes a slower road.
 	MaxRareNodes = 100_000
+	MaxRareSteps = 500_000
 )
 
 // anyObject is the schema of a tool that declares none.
@@ -46,12 +47,16 @@ func compileSchema(text string) (*schema, error) {
 	if _, err := transcode.AppendMsgpack(nil, []byte(text)); err != nil {
 		return nil, err
 	}
+	if err := checkNumbers(text); err != nil {
+		return nil, err
+	}
 	first, err := newRareSchema(text)
 	if err != nil {
 		return nil, err
 	}
-	if common, ok := compileCommon(first.schema); ok {
-		return &schema{common: common}, nil
+	common, err := compileCommon(first.schema)
+	if err != nil || common != nil {
+		return &schema{common: common}, err
 	}
 	s := &schema{}
 	s.rare.New = func() any {

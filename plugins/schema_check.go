@@ -14,6 +14,8 @@ type checker struct {
 	r        *abi.Reader
 	steps    int
 	quiet    int // above 0: only whether it holds matters
+	readers  []*abi.Reader
+	inside   int // readers in use
 	path     []step
 	problems []Problem
 	more     int
@@ -42,41 +44,64 @@ func checkCommon(n *node, v abi.Raw) error {
 // check takes the next value and reports whether n allows it. Nil allows anything.
 func (c *checker) check(n *node) bool {
 	c.steps++
-	if n == nil || c.steps > MaxSchemaSteps {
-		_ = c.r.Skip()
+	switch {
+	case c.steps > MaxSchemaSteps:
+		return true // the check is over; its answer is that one, whatever is still said
+	case n == nil:
+		c.skip()
 		return true
-	}
-	if n.never {
-		_ = c.r.Skip()
+	case n.never:
+		c.skip()
 		return c.problem("there may be nothing here")
 	}
 	if !n.inPlace {
 		return c.own(n)
 	}
-	// Other schemas take the same value: each gets a reader of its own.
+	// Other schemas take the same value: each starts a reader of it anew.
 	v, err := c.r.Raw()
 	if err != nil {
 		return c.problem(err.Error())
 	}
+	c.bytes(len(v))
 	after := c.r
-	defer func() { c.r = after }()
-	again := func() *checker {
-		c.r = abi.NewReader(v)
+	if c.inside == len(c.readers) {
+		c.readers = append(c.readers, new(abi.Reader))
+	}
+	reader := c.readers[c.inside]
+	c.inside++
+	ok := c.inPlace(n, func() *checker {
+		*reader = *abi.NewReader(v)
+		c.r = reader
 		return c
-	}
-	if !again().own(n) && c.quiet > 0 {
-		return false
-	}
-	return c.inPlace(n, again)
+	})
+	c.inside--
+	c.r = after
+	return ok
 }
 
-// inPlace holds the value against the schemas that n applies to the same value.
+// bytesPerStep is how many bytes of a value are passed over in the time of a step.
+const bytesPerStep = 32
+
+// bytes counts a pass over n bytes.
+func (c *checker) bytes(n int) { c.steps += n / bytesPerStep }
+
+// skip passes over the next value.
+func (c *checker) skip() {
+	before := c.r.Offset()
+	_ = c.r.Skip()
+	c.bytes(c.r.Offset() - before)
+}
+
+// inPlace holds the value against n and the schemas that n applies to the same value.
 func (c *checker) inPlace(n *node, again func() *checker) bool {
-	ok := true
+	ok := again().own(n)
 	for _, sub := range n.refs {
 		ok = again().check(sub) && ok
 	}
 	for _, sub := range n.all {
+		if !ok && c.quiet > 0 {
+			return false
+		}
 		ok = again().check(sub) && ok
 	}
 	if n.any != nil {
@@ -157,6 +182,10 @@ func (c *checker) noneOf(list []*node, again func() *checker) bool {
 // own takes the next value and holds it against n's own keywords.
 func (c *checker) own(n *node) bool {
 	v := takeScalar(c.r)
+	c.steps += n.enum.cost() + n.value.cost()
+	if n.chars.set || n.enum != nil || n.value != nil {
+		c.bytes(len(v.text))
+	}
 	switch {
 	case !n.types.admit(v):
 		return c.refuse(v, fmt.Sprintf("want %s, have %s", n.types, kindText(v.kind)))
@@ -181,7 +210,7 @@ func (c *checker) own(n *node) bool {
 // refuse notes what is wrong with v and passes over what of it is still to come.
 func (c *checker) refuse(v scalar, detail string) bool {
 	if v.kind == abi.KindMap || v.kind == abi.KindArray {
-		_ = c.r.Skip()
+		c.skip()
 	}
 	return c.problem(detail)
 }
@@ -197,6 +226,7 @@ func (c *checker) object(n *node) bool {
 		if err != nil {
 			return c.problem(err.Error())
 		}
+		c.bytes(len(name))
 		f, known := n.fields[string(name)]
 		if known && f.bit >= 0 {
 			found |= 1 << f.bit
@@ -220,7 +250,7 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 		case known:
 			return c.check(own)
 		case n.others != nil && n.others.never:
-			_ = c.r.Skip()
+			c.skip()
 			return c.problem(noSuchField)
 		}
 		return c.check(n.others)
@@ -230,8 +260,7 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 		list = append(list, own)
 	}
 	for _, p := range n.patterns {
-		c.steps++
-		if p.name.MatchString(string(name)) {
+		if c.matches(p.name, name) {
 			list = append(list, p.node)
 		}
 	}
@@ -261,10 +290,10 @@ func (c *checker) array(n *node) bool {
 
 func (c *checker) text(n *node, s []byte) bool {
 	ok := true
-	if n.chars != anyCount {
+	if n.chars.set {
 		ok = c.count(n.chars, utf8.RuneCount(s), "characters")
 	}
-	if n.regexp != nil && !n.regexp.MatchString(string(s)) {
+	if n.regexp != nil && !c.matches(n.regexp, s) {
 		ok = c.problem("want text that matches " + strconv.Quote(clip(n.regexp.String(), maxName)))
 	}
 	return ok
@@ -273,7 +302,9 @@ func (c *checker) text(n *node, s []byte) bool {
 func (c *checker) number(n *node, v number) bool {
 	ok := true
 	for i := range n.limits {
-		if l := &n.limits[i]; !l.holds(v, l.exact) {
+		l := &n.limits[i]
+		c.steps += l.cost
+		if !l.holds(v, l.exact) {
 			ok = c.problem(fmt.Sprintf("want %s, have %s", l.want, v))
 		}
 	}
@@ -282,6 +313,8 @@ func (c *checker) number(n *node, v number) bool {
 
 func (c *checker) count(want count, have int, of string) bool {
 	switch {
+	case !want.set:
+		return true
 	case have < want.min:
 		return c.problem(fmt.Sprintf("want at least %d %s, have %d", want.min, of, have))
 	case have > want.max:

@@ -18,6 +18,7 @@ type node struct {
 	value *enum // const
 
 	refs, all, any, one     []*node
+	rare                    []*node // what the library alone holds the same value against
 	not, cond, then, orElse *node
 
 	fields     map[string]field
@@ -51,13 +52,14 @@ type pattern struct {
 	node *node
 }
 
-// count bounds a number of fields, values or characters.
-type count struct{ min, max int }
-
-var anyCount = count{0, math.MaxInt}
+// count bounds a number of fields, values or characters. The zero count bounds nothing.
+type count struct {
+	set      bool
+	min, max int
+}
 
 func newCount(min, max *int) count {
-	c := anyCount
+	c := count{min != nil || max != nil, 0, math.MaxInt}
 	if min != nil {
 		c.min = *min
 	}
@@ -67,25 +69,27 @@ func newCount(min, max *int) count {
 	return c
 }
 
-// compileCommon lays out s, or says that it uses something rare.
-func compileCommon(s *jsonschema.Schema) (*node, bool) {
-	c := commonCompiler{done: map[*jsonschema.Schema]*node{}, ok: true}
+// compileCommon lays out s; its answer is nil when s uses something rare.
+func compileCommon(s *jsonschema.Schema) (*node, error) {
+	c := commonCompiler{done: map[*jsonschema.Schema]*node{}}
 	n := c.node(s)
-	running := map[*node]bool{}
-	for _, sub := range c.done {
-		c.ok = c.ok && !endless(sub, running)
+	if err := checkChains(c.done); err != nil {
+		return nil, err
 	}
-	return n, c.ok
+	if c.rare {
+		return nil, nil
+	}
+	return n, nil
 }
 
 // commonCompiler turns the library's schemas into nodes, each once: schemas may form a cycle.
 type commonCompiler struct {
 	done map[*jsonschema.Schema]*node
-	ok   bool
+	rare bool
 }
 
 func (c *commonCompiler) node(s *jsonschema.Schema) *node {
-	if s == nil || !c.ok {
+	if s == nil {
 		return nil
 	}
 	if n := c.done[s]; n != nil {
@@ -97,10 +101,7 @@ func (c *commonCompiler) node(s *jsonschema.Schema) *node {
 		n.never = !*s.Bool
 		return n
 	}
-	if isRare(s) {
-		c.ok = false
-		return n
-	}
+	c.rare = c.rare || isRare(s)
 	if s.Types != nil {
 		n.types = typesOf(s.Types.ToStrings())
 	}
@@ -119,6 +120,7 @@ func (c *commonCompiler) node(s *jsonschema.Schema) *node {
 
 	c.object(n, s)
 	c.array(n, s)
+	c.rest(n, s)
 	n.chars, n.regexp = newCount(s.MinLength, s.MaxLength), s.Pattern
 	n.limits = limitsOf(s)
 	return n
@@ -148,7 +150,7 @@ func (c *commonCompiler) object(n *node, s *jsonschema.Schema) {
 	for bit, name := range n.required {
 		f, named := n.fields[name]
 		if !named && (len(n.patterns) > 0 || n.others != nil) {
-			c.ok = false // such a field is looked at twice; leave it to the library
+			c.rare = true // such a field is looked at twice; leave it to the library
 		}
 		f.bit = bit
 		n.fields[name] = f
@@ -174,7 +176,7 @@ func (c *commonCompiler) nodes(list []*jsonschema.Schema) []*node {
 
 func (c *commonCompiler) enum(values []any) *enum {
 	e, ok := newEnum(values)
-	c.ok = c.ok && ok
+	c.rare = c.rare || !ok
 	return e
 }
 
@@ -190,31 +192,4 @@ func isRare(s *jsonschema.Schema) bool {
 	}
 	return len(s.Dependencies)+len(s.DependentRequired)+len(s.DependentSchemas) > 0 ||
 		len(s.Required) > maxRequired
-}
-
-// inPlaces lists the schemas that take the same value as n.
-func (n *node) inPlaces() []*node {
-	list := slices.Concat(n.refs, n.all, n.any, n.one)
-	for _, sub := range []*node{n.not, n.cond, n.then, n.orElse} {
-		if sub != nil {
-			list = append(list, sub)
-		}
-	}
-	return list
-}
-
-// endless reports whether n comes back to itself on the same value. running is true for the nodes
-// on the way to n, false for those that are known to end.
-func endless(n *node, running map[*node]bool) bool {
-	if on, known := running[n]; known {
-		return on
-	}
-	running[n] = true
-	for _, sub := range n.inPlaces() {
-		if endless(sub, running) {
-			return true
-		}
-	}
-	running[n] = false
-	return false
 }

@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -74,12 +75,14 @@ func (n number) String() string {
 	return floatText(n.f)
 }
 
-// exact is a number of a schema.
+// exact is a number of a schema, laid out so that comparing with it costs the same whatever its
+// digits are.
 type exact struct {
 	rat     *big.Rat
 	i       int64
 	integer bool // i is the number
 	near    float64
+	tie     int // how near itself compares with the number
 }
 
 func newExact(r *big.Rat) exact {
@@ -88,31 +91,34 @@ func newExact(r *big.Rat) exact {
 		e.i, e.integer = r.Num().Int64(), true
 	}
 	e.near, _ = r.Float64()
+	e.tie = number{kind: abi.KindFloat, f: e.near}.rat().Cmp(r)
 	return e
 }
 
 // compare orders n and e exactly. Rounding keeps the order of what it keeps apart, so the slow way is
-// for floats that are as near to e as can be.
+// for integers that are as near to e as can be, and then both are short.
 func (n number) compare(e exact) int {
 	switch {
 	case n.kind == abi.KindInt && e.integer:
-		return compareInts(n.i, e.i)
-	case n.kind == abi.KindFloat && n.f < e.near:
-		return -1
-	case n.kind == abi.KindFloat && n.f > e.near:
-		return 1
+		return cmp.Compare(n.i, e.i)
+	case n.kind == abi.KindFloat && n.f == e.near:
+		return e.tie
+	}
+	if f := n.float(); f != e.near {
+		return cmp.Compare(f, e.near)
 	}
 	return n.rat().Cmp(e.rat)
 }
 
-func compareInts(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+// float is the float that is nearest to n.
+func (n number) float() float64 {
+	switch n.kind {
+	case abi.KindInt:
+		return float64(n.i)
+	case abi.KindUint:
+		return float64(n.u)
 	}
-	return 0
+	return n.f
 }
 
 // multipleOf reports whether n is a whole multiple of e.
@@ -128,22 +134,29 @@ type limit struct {
 	exact
 	holds func(n number, e exact) bool
 	want  string // what the keyword asks, with the number
+	cost  int    // steps it takes
 }
 
 func limitsOf(s *jsonschema.Schema) []limit {
 	var limits []limit
 	add := func(r *big.Rat, want string, holds func(number, exact) bool) {
 		if r != nil {
-			limits = append(limits, limit{newExact(r), holds, want + " " + ratText(r)})
+			limits = append(limits, limit{newExact(r), holds, want + " " + ratText(r), 1})
 		}
 	}
 	add(s.Minimum, "at least", func(n number, e exact) bool { return n.compare(e) >= 0 })
 	add(s.Maximum, "at most", func(n number, e exact) bool { return n.compare(e) <= 0 })
 	add(s.ExclusiveMinimum, "more than", func(n number, e exact) bool { return n.compare(e) > 0 })
 	add(s.ExclusiveMaximum, "less than", func(n number, e exact) bool { return n.compare(e) < 0 })
-	add(s.MultipleOf, "a multiple of", number.multipleOf)
+	if r := s.MultipleOf; r != nil {
+		add(r, "a multiple of", number.multipleOf)
+		limits[len(limits)-1].cost += (r.Num().BitLen() + r.Denom().BitLen()) / bitsPerStep
+	}
 	return limits
 }
+
+// bitsPerStep is how many bits of a number are divided by in the time of a step.
+const bitsPerStep = 32
 
 func ratText(r *big.Rat) string {
 	if r.IsInt() {
@@ -185,6 +198,14 @@ func newEnum(values []any) (*enum, bool) {
 		}
 	}
 	return e, true
+}
+
+// cost is how many steps a look-up takes.
+func (e *enum) cost() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.numbers) / 8
 }
 
 func (e *enum) has(v scalar) bool {

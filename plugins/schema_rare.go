@@ -17,8 +17,9 @@ import (
 // rareSchema is a schema that the library checks. It counts the steps of the one check that uses
 // it, which the library itself does not bound.
 type rareSchema struct {
-	schema *jsonschema.Schema
-	steps  int
+	schema  *jsonschema.Schema
+	longest int // values of its longest enum
+	steps   int
 }
 
 // errSteps ends a check from inside the library.
@@ -29,17 +30,26 @@ func newRareSchema(text string) (*rareSchema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &rareSchema{}
+	s := &rareSchema{longest: 1}
+	patterns := &patterns{steps: &s.steps, known: map[string]*boundedPattern{}}
+	c.UseRegexpEngine(patterns.compile)
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
 		URL: "wasmagent:///steps",
 		Compile: func(_ *jsonschema.CompilerContext, obj map[string]any) (
 			jsonschema.SchemaExt, error) {
+			if enum, ok := obj["enum"].([]any); ok {
+				s.longest = max(s.longest, len(enum))
+			}
 			return &stepCount{s, weight(obj)}, nil
 		},
 	})
 	c.AssertVocabs()
 	s.schema, err = c.Compile(schemaURL)
-	if err != nil {
+	patterns.done = true
+	switch {
+	case err != nil && patterns.err != nil:
+		return nil, patterns.err
+	case err != nil:
 		return nil, compileError(err)
 	}
 	return s, nil
@@ -50,8 +60,7 @@ func compileError(err error) error {
 	if errors.Is(err, errRemote) {
 		return errRemote
 	}
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
+	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return fmt.Errorf("%w: %s", errRemote, clip(load.URL, maxName))
 	}
 	text := strings.ReplaceAll(clean(err.Error()), schemaURL, "")
@@ -66,18 +75,24 @@ type stepCount struct {
 
 func (c *stepCount) Validate(_ *jsonschema.ValidatorContext, v any) {
 	c.of.steps += c.weight
-	if obj, ok := v.(map[string]any); ok {
-		c.of.steps += c.weight * len(obj)
+	switch v := v.(type) {
+	case map[string]any:
+		c.of.steps += c.weight * len(v)
+	case string:
+		c.of.steps += len(v) / rareBytesPerStep
 	}
-	if c.of.steps > MaxSchemaSteps {
+	if c.of.steps > MaxRareSteps {
 		panic(errSteps)
 	}
 }
 
+// rareBytesPerStep is how many bytes of a string the library passes over in the time of a step.
+const rareBytesPerStep = 128
+
 // weight is how many things of a schema a value is compared with.
 func weight(obj map[string]any) int {
 	w := 1
-	for _, word := range [...]string{"enum", "required", "patternProperties", "dependentRequired",
+	for _, word := range [...]string{"required", "patternProperties", "dependentRequired",
 		"dependentSchemas", "dependencies"} {
 		switch list := obj[word].(type) {
 		case []any:
@@ -104,9 +119,12 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 			panic(p)
 		}
 	}()
-	s.steps = 0
-	var invalid *jsonschema.ValidationError
-	if !errors.As(s.schema.Validate(value), &invalid) {
+	s.steps = nodes * (s.longest / 8) // an enum that does not match ends a step uncounted
+	if s.steps > MaxRareSteps {
+		panic(errSteps)
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](s.schema.Validate(value))
+	if !ok {
 		return nil
 	}
 	problems := appendProblems(nil, invalid)

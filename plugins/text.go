@@ -1,11 +1,9 @@
 package plugins
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
@@ -38,20 +36,32 @@ func (e *ToolError) Error() string {
 		fmt.Fprintf(&b, " of plugin %q", e.Plugin)
 	}
 	fmt.Fprintf(&b, ": %s (%s)", e.Kind.Error(), CauseOf(e))
-	if e.Err != nil {
-		fmt.Fprintf(&b, ": %s", e.Err)
-	}
-	var failure *abi.Failure
-	if errors.As(e.Err, &failure) && failure.Pointer != "" {
-		fmt.Fprintf(&b, " at %s", failure.Pointer)
-	}
 	if e.Refused >= MaxRefusals {
-		fmt.Fprintf(&b, "; refused %d times in a row although the schema allows it", e.Refused)
+		fmt.Fprintf(&b, ", refused %d times in a row although the schema allows it", e.Refused)
 	}
 	if s := e.aftermath(); s != "" {
-		b.WriteString("; " + s)
+		b.WriteString(", " + s)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + cleanLines(e.Err.Error()))
+	}
+	if failure, ok := errors.AsType[*abi.Failure](e.Err); ok && failure.Pointer != "" {
+		b.WriteString(" at " + clean(failure.Pointer))
 	}
 	return b.String()
+}
+
+// cleanLines makes a text safe to show and keeps its lines, which a guest's stack has. All but the
+// first are indented, so that none of them can pass for a line of ours.
+func cleanLines(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	kept := lines[:0]
+	for _, line := range lines {
+		if line = clean(line); line != "" {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n  ")
 }
 
 // aftermath is what is known of a write's effect once the call has failed.
@@ -131,150 +141,16 @@ func haveTools(names []string) string {
 	return "there are " + strings.Join(names, ", ")
 }
 
-// Limits of the model's texts, in characters.
-const (
-	MaxModelText  = 512 // of one text; longer ones keep their head and tail
-	modelTextHead = 320
-	modelTextTail = 128
-	maxName       = 64 // of a name that somebody made up
-)
-
-// ModelText is err for the model: short, the same for the same failure, without stacks, what a
-// guest says as a quotation, free of characters that cannot be seen, at most MaxModelText
-// characters. It is "" when err is nil.
-func ModelText(err error) string {
-	var (
-		host      *hostFault
-		tool      *ToolError
-		unknown   *UnknownToolError
-		collision *CollisionError
-		inFlight  *InFlightError
-	)
-	var text string
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &host):
-		text = "the call could not be carried out: the host has a fault of its own"
-	case errors.As(err, &tool):
-		text = tool.modelText()
-	case errors.As(err, &unknown):
-		text = unknown.Error()
-	case errors.As(err, &collision):
-		text = collision.Error()
-	case errors.As(err, &inFlight):
-		text = inFlight.Error()
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		text = "the call was stopped by its caller"
-	default:
-		text = "the call could not be carried out"
-	}
-	return cut(clean(text))
+func (e *CollisionError) Error() string {
+	return fmt.Sprintf("tool %q was not run: its key %q was used by an earlier call (%s) with "+
+		"different arguments", e.Tool, clip(e.Key, maxName), clip(e.Holder, maxName))
 }
 
-func (e *ToolError) modelText() string {
-	name := fmt.Sprintf("tool %q", clip(e.Tool, maxName))
-	cause := CauseOf(e)
-	var b strings.Builder
-	switch e.Kind {
-	case ErrInvalidInput:
-		b.WriteString(e.inputText(name, cause))
-	case ErrMissingIdempotencyKey:
-		fmt.Fprintf(&b, "%s was not run: %s", name, e.causeText())
-	case ErrHandler:
-		fmt.Fprintf(&b, "%s failed: %s", name, e.sandboxText(cause))
-	default:
-		fmt.Fprintf(&b, "%s is broken: %s; do not call it again with this", name,
-			e.sandboxText(cause))
+func (e *InFlightError) Error() string {
+	state := "is still running; try again later"
+	if e.Unresolved {
+		state = "ended without a known outcome; somebody must find out what happened"
 	}
-	if s := e.aftermath(); s != "" {
-		b.WriteString("; " + s)
-	}
-	return b.String()
-}
-
-func (e *ToolError) inputText(name, cause string) string {
-	switch {
-	case e.Refused >= MaxRefusals:
-		return fmt.Sprintf("%s is broken: it refuses arguments that its own schema allows; "+
-			"do not call it again with this; %s", name, e.report())
-	case cause == "schema":
-		return fmt.Sprintf("%s was not run: the arguments do not match its schema: %s", name,
-			e.causeText())
-	case cause == "carriage":
-		return fmt.Sprintf("%s was not run: the arguments cannot be used: %s", name, e.causeText())
-	}
-	return fmt.Sprintf("%s refused the arguments: %s", name, e.report())
-}
-
-// sandboxTexts say what happened without a number that could differ from call to call.
-var sandboxTexts = map[string]string{
-	"limit.time":   "it did not finish within its time limit",
-	"limit.fuel":   "it did not finish within its fuel limit",
-	"limit.memory": "it went past its memory limit",
-	"limit.stack":  "it went past its stack limit",
-	"limit.output": "its result is past its output limit",
-	"exit":         "it exited without a reply",
-	"no_reply":     "it ended without a reply",
-	"panic":        "it crashed",
-	"contract":     "it broke the plugin contract",
-	"bad_msgpack":  "its reply cannot be read",
-	"bad_envelope": "its reply is not one of those it may give",
-}
-
-func (e *ToolError) sandboxText(cause string) string {
-	if s, ok := sandboxTexts[cause]; ok {
-		return s
-	}
-	trap, isTrap := strings.CutPrefix(cause, "trap.")
-	switch {
-	case isTrap:
-		return fmt.Sprintf("it crashed (%s)", trap)
-	case cause == "output_schema":
-		return "its result does not match its own schema: " + e.causeText()
-	case cause == "no_json":
-		return "its result has no JSON form: " + e.causeText()
-	}
-	return e.report()
-}
-
-// report quotes what the tool says of itself. Quotation marks inside become single ones, so that
-// nothing it says can end the quotation, however the text is cut.
-func (e *ToolError) report() string {
-	who := fmt.Sprintf("plugin %q", clip(e.Plugin, maxName))
-	if e.Plugin == "" {
-		who = "it"
-	}
-	var failure *abi.Failure
-	errors.As(e.Err, &failure)
-	said := strings.ReplaceAll(clean(e.causeText()), `"`, `'`)
-	if failure != nil && failure.Pointer != "" {
-		at := strings.ReplaceAll(clip(failure.Pointer, maxName), `"`, `'`)
-		return fmt.Sprintf(`%s reported at "%s": "%s"`, who, at, said)
-	}
-	return fmt.Sprintf(`%s reported: "%s"`, who, said)
-}
-
-func (e *ToolError) causeText() string {
-	if e.Err == nil {
-		return "no reason given"
-	}
-	return e.Err.Error()
-}
-
-// clean makes text safe to show, whatever its length.
-func clean(s string) string { return abi.CleanText(s, len(s)) }
-
-// clip makes a name safe to show and short.
-func clip(s string, max int) string { return abi.CleanText(s, max) }
-
-// cut keeps the head and the tail of a text of more than MaxModelText characters.
-func cut(s string) string {
-	n := utf8.RuneCountInString(s)
-	if n <= MaxModelText {
-		return s
-	}
-	r := []rune(s)
-	return fmt.Sprintf("%s … [%d characters left out] … %s", string(r[:modelTextHead]),
-		n-modelTextHead-modelTextTail, string(r[n-modelTextTail:]))
+	return fmt.Sprintf("tool %q was not run: the call (%s) that holds its key %q %s", e.Tool,
+		clip(e.Holder, maxName), clip(e.Key, maxName), state)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"unicode/utf8"
 
@@ -13,7 +14,8 @@ import (
 	"github.com/wasmagent/wasmagent/abi/transcode"
 )
 
-// FieldError is a field of a manifest or a payload that is missing, of a wrong type or past a limit.
+// FieldError is a field of a manifest or a payload that is missing, of a wrong type or past a
+// limit.
 type FieldError struct {
 	Path   string // such as tools[3].name; "" is the whole
 	Detail string
@@ -26,23 +28,21 @@ func (e *FieldError) Error() string {
 	return e.Path + ": " + e.Detail
 }
 
-// decode scans b, a small payload, and decodes it to nil, bool, int64, uint64, float64, string,
-// []byte, time.Time, []any and map[string]any.
+// decode scans b, a small payload, and decodes it to nil, bool, an integer or float of any size,
+// string, []byte, time.Time, []any and map[string]any.
 func decode(b []byte) (any, error) {
 	if err := transcode.Scan(b, transcode.MaxSmallNodes); err != nil {
 		return nil, err
 	}
-	d := msgpack.NewDecoder(bytes.NewReader(b))
-	d.UseLooseInterfaceDecoding(true)
-	v, err := d.DecodeInterfaceLoose()
+	v, err := msgpack.NewDecoder(bytes.NewReader(b)).DecodeInterface()
 	if err != nil { // a key that is not a string, an extension that is not known
 		return nil, &FieldError{"", err.Error()}
 	}
 	return v, nil
 }
 
-// A decoder takes a decoded value apart and keeps the first error, so that a shape reads as a list of
-// its fields.
+// A decoder takes a decoded value apart and keeps the first error, so that a shape reads as a list
+// of its fields.
 type decoder struct{ err error }
 
 func (d *decoder) fail(path, format string, args ...any) {
@@ -173,26 +173,23 @@ func (f object) bool(key string) bool {
 	return b
 }
 
-// integer is a required field from min to max.
-func (f object) integer(key string, min, max int64) int64 {
+// integer is a required field from 0 to max.
+func (f object) integer(key string, max int64) int64 {
 	v, ok := f.value(key, required)
 	if !ok {
 		return 0
 	}
-	switch n := v.(type) {
-	case int64:
-		if n >= min && n <= max {
-			return n
-		}
-	case uint64:
-		if n <= math.MaxInt64 && int64(n) >= min && int64(n) <= max {
-			return int64(n)
-		}
+	r := reflect.ValueOf(v)
+	switch {
+	case r.CanUint() && r.Uint() <= uint64(max):
+		return int64(r.Uint())
+	case r.CanInt() && r.Int() >= 0 && r.Int() <= max:
+		return r.Int()
+	case r.CanInt() || r.CanUint():
+		f.fail(key, "%v lies outside 0 to %d", v, max)
 	default:
 		f.fail(key, "want an integer, have %s", typeName(v))
-		return 0
 	}
-	f.fail(key, "%v lies outside %d to %d", v, min, max)
 	return 0
 }
 
@@ -203,13 +200,13 @@ func (f object) number(key string, required bool) float64 {
 		return 0
 	}
 	var n float64
-	switch x := v.(type) {
-	case int64:
-		n = float64(x)
-	case uint64:
-		n = float64(x)
-	case float64:
-		n = x
+	switch r := reflect.ValueOf(v); {
+	case r.CanInt():
+		n = float64(r.Int())
+	case r.CanUint():
+		n = float64(r.Uint())
+	case r.CanFloat():
+		n = r.Float()
 	default:
 		f.fail(key, "want a number, have %s", typeName(v))
 		return 0
@@ -248,9 +245,9 @@ func typeName(v any) string {
 		return "nil"
 	case bool:
 		return "a bool"
-	case int64, uint64:
+	case int8, int16, int32, int64, uint8, uint16, uint32, uint64:
 		return "an integer"
-	case float64:
+	case float32, float64:
 		return "a float"
 	case string:
 		if v == "" {

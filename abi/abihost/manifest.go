@@ -9,11 +9,13 @@ import (
 )
 
 // ParseManifest reads a manifest and holds it against the limits of the contract: MaxManifestBytes,
-// MaxTools, MaxSchemaBytes, version 1, tool names by their pattern and each but once. Names, versions,
-// descriptions and reasons come out cleaned and cut at MaxTextChars; hosts, paths and names of values
-// that cleaning would change are refused. Unknown keys are ignored. Schemas are not parsed.
+// MaxTools, MaxSchemaBytes, version 1, tool names by their pattern and each but once. Names,
+// versions, descriptions and reasons come out cleaned and cut at MaxTextChars, and so do titles and
+// descriptions inside schemas, which else are not looked into; hosts, paths and names of values
+// that cleaning would change are refused. Unknown keys are ignored.
 //
-// It returns a *transcode.SyntaxError for bytes that are not msgpack and a *FieldError for the rest.
+// It returns a *transcode.SyntaxError for bytes that are not msgpack and a *FieldError for the
+// rest.
 func ParseManifest(b []byte) (abi.Manifest, error) {
 	if len(b) > abi.MaxManifestBytes {
 		return abi.Manifest{}, &FieldError{"", fmt.Sprintf("the manifest has %d bytes, more than %d",
@@ -35,7 +37,7 @@ func (d *decoder) manifest(root any) abi.Manifest {
 	f := d.object("", root)
 	var m abi.Manifest
 	// The version comes first: of another one nothing else can be understood.
-	m.ABI = int(f.integer("abi", 0, math.MaxInt32))
+	m.ABI = int(f.integer("abi", math.MaxInt32))
 	if m.ABI != abi.Version {
 		f.fail("abi", "the plugin speaks version %d of the contract, this host version %d",
 			m.ABI, abi.Version)
@@ -61,6 +63,7 @@ func (d *decoder) tool(f object) abi.ToolSpec {
 		f.fail("name", "%s is not a tool's name: it must match ^[a-z][a-z0-9_]{0,%d}$",
 			quote(t.Name), abi.MaxToolNameBytes-1)
 	}
+	t.InputSchema, t.OutputSchema = cleanSchema(t.InputSchema), cleanSchema(t.OutputSchema)
 	word := f.string("effect", optional)
 	var ok bool
 	if t.Effect, ok = abi.ParseEffect(word); !ok {

@@ -2,9 +2,9 @@ package abihost
 
 import "github.com/wasmagent/wasmagent/abi"
 
-// ParseProgress reads the payload of the host call progress. The numbers are finite and not below 0;
-// the message is cleaned and cut at abi.MaxTextChars. It returns a *transcode.SyntaxError for bytes
-// that are not msgpack and a *FieldError for the rest.
+// ParseProgress reads the payload of the host call progress. The numbers are finite and not below
+// 0; the message is cleaned and cut at abi.MaxTextChars. It returns a *transcode.SyntaxError for
+// bytes that are not msgpack and a *FieldError for the rest.
 func ParseProgress(b []byte) (abi.Progress, error) {
 	root, err := decode(b)
 	if err != nil {

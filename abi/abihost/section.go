@@ -49,17 +49,12 @@ func Stamp(wasm, manifest []byte) ([]byte, error) {
 		return nil, &FieldError{"", fmt.Sprintf("the manifest has %d bytes, more than %d",
 			len(manifest), abi.MaxManifestBytes)}
 	}
-	out := make([]byte, 0, len(wasm)+len(manifest)+len(abi.ManifestSection)+12)
-	out = append(out, preamble...)
-	w := walker{wasm: wasm}
-	for w.next() {
-		if !w.isManifest() {
-			out = append(out, wasm[w.start:w.end]...)
-		}
+	bare, err := Bare(wasm)
+	if err != nil {
+		return nil, err
 	}
-	if w.err != nil {
-		return nil, w.err
-	}
+	out := make([]byte, 0, len(bare)+len(manifest)+len(abi.ManifestSection)+12)
+	out = append(out, bare...)
 	var name []byte
 	name = appendLEB(name, uint32(len(abi.ManifestSection)))
 	name = append(name, abi.ManifestSection...)
@@ -67,6 +62,22 @@ func Stamp(wasm, manifest []byte) ([]byte, error) {
 	out = appendLEB(out, uint32(len(name)+len(manifest)))
 	out = append(out, name...)
 	return append(out, manifest...), nil
+}
+
+// Bare gives wasm without its manifest: what runs is the same, stamped or not. It is wasm itself when
+// that has none, and else a copy.
+func Bare(wasm []byte) ([]byte, error) {
+	out := wasm
+	w := walker{wasm: wasm}
+	for w.next() {
+		switch stamped := len(out) < len(wasm); {
+		case w.isManifest() && !stamped:
+			out = append(make([]byte, 0, len(wasm)), wasm[:w.start]...)
+		case !w.isManifest() && stamped:
+			out = append(out, wasm[w.start:w.end]...)
+		}
+	}
+	return out, w.err
 }
 
 // A walker goes from section to section.

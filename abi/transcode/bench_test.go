@@ -9,8 +9,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// The benchmarks carry the arguments of a small call and a table of about 10 KB to msgpack and back,
-// with the transcoder and, for comparison, through map[string]any.
+// The benchmarks carry the arguments of a small call and a table of about 10 KB to msgpack and
+// back, with the transcoder and, for comparison, through map[string]any.
 
 const smallJSON = `{"query":"select name, price from items where price < 20","limit":100,` +
 	`"filters":[{"column":"price","op":"<","value":19.95},{"column":"stock","op":">","value":0},` +

@@ -10,10 +10,10 @@ const (
 	keepSlots = 1 << 15 // slots of the largest key set that is kept for another document
 )
 
-// A keySet holds the keys of all maps of one document, each under its map's id, so that a duplicate
-// is found in constant time however the maps nest. The seed makes collisions unpredictable: a guest
-// cannot choose keys that all fall into one slot. Nothing is cleared between documents, since ids
-// go on rising: a slot with an id from before is free.
+// A keySet holds the keys of all large maps of one document, each under its map's id, so that a
+// duplicate is found in constant time however the maps nest. The seed makes collisions
+// unpredictable: a guest cannot choose keys that all fall into one slot. Nothing is cleared between
+// documents, since ids go on rising: a slot with an id from before is free.
 type keySet struct {
 	seed  maphash.Seed
 	slots []slot // a power of two, never full

@@ -1,6 +1,7 @@
 package transcode
 
 import (
+	"bytes"
 	"strconv"
 	"sync"
 	"unicode/utf8"
@@ -9,36 +10,42 @@ import (
 // A frame is one array or map that is open.
 type frame struct {
 	isMap  bool
-	id     uint32 // tells this map's keys from those of others
+	id     uint32 // of a map with many keys, among them; else 0
 	begun  int    // elements, or keys of a map, so far
 	left   int    // reading msgpack: values still to come, two for each pair
 	header int    // writing msgpack: where the header lies
+	first  int    // where this map's keys begin in the few
 	key    span   // the last key; none while the next one is read
 }
 
 // A span is where bytes lie in a buffer.
 type span struct{ start, end int }
 
-// A nest is the arrays and maps that are open, outermost first, and the keys they have seen.
+// A nest is the arrays and maps that are open, outermost first, and the keys they have had.
 type nest struct {
 	depth int
 	max   int
 	open  [MaxDepth + 1]frame
-	keys  keySet
+	few   []span // keys of the open maps, of each no more than maxFew
+	many  keySet // keys of maps that have more
 }
 
+// maxFew is how many keys are compared one by one: so few are done before a hash would be.
+const maxFew = 8
+
 // Nests are some kilobytes and their key sets grow, so they are used again.
-var nests = sync.Pool{New: func() any { return &nest{keys: newKeySet()} }}
+var nests = sync.Pool{New: func() any { return &nest{many: newKeySet()} }}
 
 func newNest(maxDepth int) *nest {
 	n := nests.Get().(*nest)
 	n.depth, n.max = 0, maxDepth
-	n.keys.begin()
+	n.few = n.few[:0]
+	n.many.begin()
 	return n
 }
 
 func (n *nest) release() {
-	if n.keys.small() {
+	if n.many.small() {
 		nests.Put(n)
 	}
 }
@@ -50,11 +57,14 @@ func (n *nest) push(isMap bool) *frame {
 	}
 	f := &n.open[n.depth]
 	n.depth++
-	*f = frame{isMap: isMap}
-	if isMap {
-		f.id = n.keys.newMap()
-	}
+	*f = frame{isMap: isMap, first: len(n.few)}
 	return f
+}
+
+// pop closes the innermost array or map.
+func (n *nest) pop() {
+	n.depth--
+	n.few = n.few[:n.open[n.depth].first]
 }
 
 func (n *nest) top() *frame { return &n.open[n.depth-1] }
@@ -67,7 +77,24 @@ func (n *nest) addKey(buf []byte, key span) bool {
 	f := n.top()
 	f.begun++
 	f.key = key
-	return n.keys.add(f.id, buf, key)
+	switch {
+	case f.id != 0:
+		return n.many.add(f.id, buf, key)
+	case f.begun > maxFew:
+		f.id = n.many.newMap()
+		for _, k := range n.few[f.first:] {
+			n.many.add(f.id, buf, k)
+		}
+		return n.many.add(f.id, buf, key)
+	}
+	text := buf[key.start:key.end]
+	for _, k := range n.few[f.first:] {
+		if k.end-k.start == len(text) && bytes.Equal(buf[k.start:k.end], text) {
+			return false
+		}
+	}
+	n.few = append(n.few, key)
+	return true
 }
 
 // duplicate says that the last key was not new.

@@ -30,7 +30,7 @@ func scan(b []byte, maxNodes, maxDepth int) error {
 			return err
 		}
 		for r.depth > 0 && r.top().left == 0 {
-			r.depth--
+			r.pop()
 		}
 		if r.depth == 0 {
 			return r.end()

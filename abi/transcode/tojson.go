@@ -54,7 +54,7 @@ func (r *reader) appendJSON(out []byte) ([]byte, error) {
 		}
 		for r.depth > 0 && r.top().left == 0 {
 			out = append(out, closer(r.top().isMap))
-			r.depth--
+			r.pop()
 		}
 		switch {
 		case r.depth == 0:

@@ -22,7 +22,7 @@ func AppendMsgpack(dst, b []byte) ([]byte, error) {
 }
 
 // A writer turns JSON text into msgpack. Of an array or object that is open, the header is one byte
-// of a short one; pop makes it the right one once the values are counted.
+// of a short one; closeValue makes it the right one once the values are counted.
 type writer struct {
 	*nest
 	in    []byte
@@ -49,7 +49,7 @@ func (w *writer) text() error {
 		}
 		for w.depth > 0 && w.atClose() {
 			w.pos++
-			w.pop()
+			w.closeValue()
 			w.space()
 		}
 		switch {
@@ -169,10 +169,11 @@ func (w *writer) openValue(isMap bool) error {
 	return nil
 }
 
-// pop closes the innermost array or object: its header learns the count and, above 15, grows.
-func (w *writer) pop() {
+// closeValue closes the innermost array or object: its header learns the count and, above 15,
+// grows.
+func (w *writer) closeValue() {
 	f := w.top()
-	w.depth--
+	w.pop()
 	short, long := byte(0x90), byte(0xdc)
 	if f.isMap {
 		short, long = 0x80, 0xde

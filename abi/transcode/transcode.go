@@ -6,8 +6,9 @@
 // [Scan] checks whatever another decoder is to see.
 //
 // All three are safe on any bytes. They are iterative and nest no deeper than MaxDepth, take no
-// declared length on trust, find duplicate keys in linear time with a seeded hash, and allocate
-// nothing but what dst has to grow, so that their cost is bounded by the bytes that are there.
+// declared length on trust, and find duplicate keys in linear time with a seeded hash, so that
+// their cost is bounded by the bytes that are there. Beyond what dst has to grow, ordinary values
+// cost no allocation.
 //
 // # What becomes what
 //

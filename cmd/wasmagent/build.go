@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/build"
-	"github.com/wasmagent/wasmagent/host"
 )
 
 func (a *app) buildCommand() *cobra.Command {
@@ -21,11 +20,12 @@ func (a *app) buildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build DIR | FILE.wasm",
 		Short: "Compile a Go plugin and stamp its manifest in",
-		Long: `Compile the Go package in DIR into a plugin, ask it in the sandbox what it is, and stamp the answer
-into the file, so that it can be listed and reviewed without running it. A finished module in any
-language is stamped only. The file is the directory's name with .wasm, in the working directory,
-unless -o says otherwise; a finished module is stamped in place.`,
-		Args: cobra.ExactArgs(1),
+		Long: `Compile the Go package in DIR into a plugin, ask it in the sandbox what it is, and
+stamp the answer into the file, so that it can be listed and reviewed without running
+it. A finished module in any language is stamped only. The file is the directory's
+name with .wasm, in the working directory, unless -o says otherwise; a finished module
+is stamped in place.`,
+		Args: takes(1, 1, "one directory or file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.build(cmd.Context(), args[0], out)
 		},
@@ -54,21 +54,26 @@ func (a *app) build(ctx context.Context, source, out string) error {
 			return err
 		}
 	}
+	module := source
 	if info.IsDir() {
-		fmt.Fprintf(a.err, "compiling %s\n", source)
-		if err := build.Compile(ctx, build.Target{Dir: source, Out: out}, nil); err != nil {
+		dir, err := os.MkdirTemp("", "wasmagent-build-")
+		if err != nil {
 			return err
 		}
-		source = out
+		defer os.RemoveAll(dir)
+		module = filepath.Join(dir, "plugin.wasm")
+		fmt.Fprintf(a.err, "compiling %s\n", source)
+		if err := build.Compile(ctx, build.Target{Dir: source, Out: module}, nil); err != nil {
+			return err
+		}
 	}
-	engine, err := host.New(ctx, &host.Config{Logger: a.log})
+	engine, err := a.sandbox(ctx)
 	if err != nil {
 		return err
 	}
-	defer engine.Close(context.WithoutCancel(ctx))
 	fmt.Fprintf(a.err, "describing %s\n", source)
-	if err := stampFile(ctx, engine, source, out); err != nil {
-		return err
+	if err := stampFile(ctx, engine, module, out); err != nil {
+		return fmt.Errorf("%s: %w", source, err)
 	}
 	return a.printBuilt(ctx, out)
 }

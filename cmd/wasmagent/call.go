@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -13,28 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
-
-// callJSON is a call that gave a result: a value or content blocks.
-type callJSON struct {
-	Tool    string          `json:"tool"`
-	Value   json.RawMessage `json:"value,omitempty"`
-	Content []blockJSON     `json:"content,omitempty"`
-	Key     string          `json:"key,omitempty"`
-	Copied  bool            `json:"copied,omitempty"`
-	Notes   []string        `json:"notes,omitempty"`
-}
-
-type blockJSON struct {
-	Type string `json:"type"`
-	Text string `json:"text,omitempty"`
-	Data []byte `json:"data,omitempty"` // base64
-	MIME string `json:"mime,omitempty"`
-	Name string `json:"name,omitempty"`
-}
 
 func (a *app) callCommand() *cobra.Command {
 	var fields []string
@@ -42,9 +23,10 @@ func (a *app) callCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call TOOL | FILE[:TOOL] [JSON | @FILE | -]",
 		Short: "Call a tool with JSON and print its result",
-		Long: `Call a tool of the plugin directories, or of one plugin file (which needs no :TOOL when it has
-only one). The input is a JSON object: as an argument, from a file, or from stdin. Fields given
-with -f are put into it; their type is the one that the tool's schema says.
+		Long: `Call a tool of the plugin directories, or of one plugin file (which needs no :TOOL
+when it has only one). The input is a JSON object: as an argument, from a file, or
+from stdin. Fields given with -f are put into it; their type is the one that the
+tool's schema says.
 
 The exit code tells how the call ended: 0 with a result, 10 to 14 for the five kinds of tool
 errors. docs/cli.md lists them all.`,
@@ -52,7 +34,7 @@ errors. docs/cli.md lists them all.`,
   wasmagent call jq -f filter=.a -f input='{"a": 1}'
   wasmagent call html_to_markdown -f html=@page.html
   wasmagent call ./weather.wasm:weather_now -f city=Oslo`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              takes(1, 2, "a tool or file, and at most one input"),
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.call(cmd.Context(), args, fields, key)
@@ -92,7 +74,7 @@ func registryOf(tool plugins.Tool, path string) (*plugins.Registry, error) {
 	opts := &plugins.Options{}
 	if path != "" {
 		opts.Keys = map[string]string{tool.Spec().Name: path}
-		opts.Ledger = ledger.NewMemory()
+		opts.Ledger = new(ledger.Memory)
 	}
 	r := plugins.NewRegistry(opts)
 	return r, r.Add(tool)
@@ -179,73 +161,47 @@ func (a *app) progress(p abi.Progress) {
 	}
 }
 
-// callLogged carries out a call and logs one line about it.
+// called keeps what a guest's call took for the log line about it.
+func (a *app) called(_, tool string, took host.CallStats) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.took == nil {
+		a.took = map[string]host.CallStats{}
+	}
+	a.took[tool] = took
+}
+
+// takeStats gives what the last call of tool took, if its guest was run.
+func (a *app) takeStats(tool string) (took host.CallStats, ran bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	took, ran = a.took[tool]
+	delete(a.took, tool)
+	return took, ran
+}
+
+// callLogged carries out a call and logs one line about it. The time is the guest's own, if it was
+// run, without that for compiling it.
 func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plugin,
 	call plugins.Call) (plugins.Result, error) {
 	start := time.Now()
 	result, err := r.Call(ctx, call)
-	attrs := []any{"tool", call.Tool, "digest", p.Digest, "time", time.Since(start)}
-	if err == nil {
-		a.log.Info("call", attrs...)
-		return result, nil
+	spent := time.Since(start)
+	took, ran := a.takeStats(call.Tool)
+	if ran {
+		spent = took.Time
 	}
-	problem := a.problemOf(err)
-	attrs = append(attrs, "kind", problem.Kind)
-	if problem.Cause != "" {
-		attrs = append(attrs, "cause", problem.Cause)
+	attrs := []any{"tool", call.Tool, "plugin", p.Name, "digest", p.Digest,
+		"took_ms", float64(spent.Microseconds()) / 1000}
+	if ran {
+		attrs = append(attrs, "memory_bytes", took.Memory)
+	}
+	if err != nil {
+		attrs = append(attrs, "kind", a.problemOf(err).Kind)
+		if cause := plugins.CauseOf(err); cause != "" {
+			attrs = append(attrs, "cause", cause)
+		}
 	}
 	a.log.Info("call", attrs...)
 	return result, err
-}
-
-func (a *app) printResult(tool string, r plugins.Result) error {
-	if a.form == "text" {
-		return a.printResultText(r)
-	}
-	out := callJSON{Tool: tool, Value: r.Value, Key: r.Key, Copied: r.Copied, Notes: r.Notes}
-	for _, b := range r.Content {
-		out.Content = append(out.Content, blockJSON(b))
-	}
-	return writeJSON(a.out, a.form, out)
-}
-
-// printResultText writes a text as it is and any other value as indented JSON; of a block that is
-// no text it says what it is.
-func (a *app) printResultText(r plugins.Result) error {
-	for _, note := range r.Notes {
-		fmt.Fprintf(a.err, "note: %s\n", visible(note))
-	}
-	var errs []error
-	for _, b := range r.Content {
-		errs = append(errs, printLine(a.out, blockText(b)))
-	}
-	if r.Content == nil {
-		var text string
-		if json.Unmarshal(r.Value, &text) != nil {
-			text = indentJSON(r.Value)
-		}
-		errs = append(errs, printLine(a.out, text))
-	}
-	return errors.Join(errs...)
-}
-
-func blockText(b abi.Block) string {
-	if b.Type == "text" {
-		return b.Text
-	}
-	text := b.Type
-	if b.Name != "" {
-		text += " " + b.Name
-	}
-	if b.MIME != "" {
-		text += ", " + b.MIME
-	}
-	return fmt.Sprintf("[%s, %s]", text, bytesText(int64(len(b.Data))))
-}
-
-// printLine writes text that a guest wrote, ended by exactly one line break.
-func printLine(w io.Writer, text string) error {
-	text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	_, err := io.WriteString(w, visible(text)+"\n")
-	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -53,15 +54,19 @@ func (a *app) openDirs(ctx context.Context) (*catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts, err := a.loaderOptions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	c := newCatalog()
 	for _, dir := range dirs {
-		d, err := loader.OpenDir(ctx, dir, &loader.Options{Logger: a.log})
+		d, err := loader.OpenDir(ctx, dir, opts)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("plugin directory %s: there is no such directory", dir)
 		} else if err != nil {
 			return nil, err
 		}
-		a.closeAtEnd(d)
+		a.closeAtEnd("plugins", d.Close)
 		c.add(d)
 	}
 	return c, nil
@@ -72,20 +77,47 @@ func (a *app) openFile(ctx context.Context, path string) (*catalog, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, &notFoundError{text: fmt.Sprintf("no file %s", path)}
 	}
-	d, err := loader.OpenFile(ctx, path, &loader.Options{Logger: a.log})
+	opts, err := a.loaderOptions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.closeAtEnd(d)
+	d, err := loader.OpenFile(ctx, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	a.closeAtEnd("plugins", d.Close)
 	c := newCatalog()
 	c.add(d)
 	return c, nil
 }
 
-func (a *app) closeAtEnd(d *loader.Dir) {
+// loaderOptions are those of everything that the command opens. All of it shares one engine.
+func (a *app) loaderOptions(ctx context.Context) (*loader.Options, error) {
+	engine, err := a.sandbox(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &loader.Options{Engine: engine, Logger: a.log, Called: a.called}, nil
+}
+
+// sandbox gives the engine, which is made when it is first needed and closes with the command.
+func (a *app) sandbox(ctx context.Context) (*host.Engine, error) {
+	if a.engine != nil {
+		return a.engine, nil
+	}
+	engine, err := loader.NewEngine(ctx, &loader.Options{Logger: a.log})
+	if err != nil {
+		return nil, err
+	}
+	a.engine = engine
+	a.closeAtEnd("engine", func() error { return engine.Close(context.Background()) })
+	return engine, nil
+}
+
+func (a *app) closeAtEnd(what string, closer func() error) {
 	a.atEnd = append(a.atEnd, func() {
-		if err := d.Close(); err != nil {
-			a.log.Warn("plugins not closed", "error", err)
+		if err := closer(); err != nil {
+			a.log.Warn("not closed", "what", what, "error", err)
 		}
 	})
 }

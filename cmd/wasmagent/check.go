@@ -8,8 +8,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/wasmagent/wasmagent/host"
 )
 
 // checkJSON is the verdict on a plugin file.
@@ -35,10 +33,11 @@ func (a *app) checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check FILE",
 		Short: "Tell whether a file is a good plugin, and if not, where",
-		Long: `Check a plugin file against the plugin contract: its imports, exports and memory, that it loads
-and describes itself, its manifest, and the names, descriptions and schemas of its tools. Errors
-keep it, or a tool of it, from being used, and end the command with exit code 1; warnings do not.`,
-		Args: cobra.ExactArgs(1),
+		Long: `Check a plugin file against the plugin contract: its imports, exports and memory, that
+it loads and describes itself, its manifest, and the names, descriptions and schemas
+of its tools. Errors keep it, or a tool of it, from being used, and end the command
+with exit code 1; warnings do not.`,
+		Args: takes(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.check(cmd.Context(), args[0])
 		},
@@ -55,11 +54,10 @@ func (a *app) check(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := host.New(ctx, &host.Config{Logger: a.log})
+	engine, err := a.sandbox(ctx)
 	if err != nil {
 		return err
 	}
-	defer engine.Close(context.WithoutCancel(ctx))
 	k := &checker{}
 	k.plugin(ctx, engine, wasm)
 	if ctx.Err() != nil {
@@ -84,15 +82,15 @@ func (a *app) printCheck(v checkJSON) error {
 
 func (v *checkJSON) print(w io.Writer, c palette) {
 	levels := map[string]func(string) string{"error": c.red, "warning": c.yellow}
-	count := map[string]int{}
+	found := map[string]int{}
 	for _, f := range v.Findings {
-		count[f.Level]++
+		found[f.Level]++
 		fmt.Fprintf(w, "%s %s: %s\n", levels[f.Level](f.Level+":"), visible(f.Where), visible(f.Text))
 	}
 	verdict := c.green("good")
 	if !v.Good {
 		verdict = c.red("not good")
 	}
-	fmt.Fprintf(w, "%s: %s, %d tools, %d errors, %d warnings\n",
-		visible(v.Path), verdict, len(v.Tools), count["error"], count["warning"])
+	fmt.Fprintf(w, "%s: %s, %s, %s, %s\n", visible(v.Path), verdict, count(len(v.Tools), "tool"),
+		count(found["error"], "error"), count(found["warning"], "warning"))
 }

@@ -24,8 +24,13 @@ func (k *checker) add(level, where, format string, args ...any) {
 	k.findings = append(k.findings, finding{level, where, fmt.Sprintf(format, args...)})
 }
 
-func (k *checker) err(where, format string, args ...any)  { k.add("error", where, format, args...) }
-func (k *checker) warn(where, format string, args ...any) { k.add("warning", where, format, args...) }
+func (k *checker) err(where, format string, args ...any) {
+	k.add("error", where, format, args...)
+}
+
+func (k *checker) warn(where, format string, args ...any) {
+	k.add("warning", where, format, args...)
+}
 
 // verdict gives what was found, errors first.
 func (k *checker) verdict(path string) checkJSON {
@@ -42,28 +47,33 @@ func (k *checker) verdict(path string) checkJSON {
 	return v
 }
 
-// plugin checks a whole file, as far as one can be seen into.
+// plugin checks a whole file. One that is refused is still asked what it offers, since its author
+// wants to know all at once.
 func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) {
-	raw, stamped, err := abihost.Section(wasm)
+	_, stamped, err := abihost.Section(wasm)
 	if err != nil {
 		k.err("file", "%v", err)
 		return
 	}
-	module, err := e.Compile(ctx, wasm, host.Policy{})
-	switch {
-	case err == nil:
+	if module, err := e.Compile(ctx, wasm, host.Policy{}); err == nil {
 		defer module.Close(context.WithoutCancel(ctx))
 		k.manifest(module.Manifest())
-	case stamped:
+	} else {
 		k.refused(err)
-		if m, err := abihost.ParseManifest(raw); err == nil {
-			k.manifest(m)
-		}
-	default:
-		k.refused(err)
+		k.describe(ctx, e, wasm)
 	}
 	if !stamped {
 		k.warn("file", `no manifest is stamped in, so listing it runs it: "wasmagent build FILE"`)
+	}
+}
+
+func (k *checker) describe(ctx context.Context, e *host.Engine, wasm []byte) {
+	raw, err := e.Describe(ctx, wasm, host.Policy{})
+	if err != nil {
+		return // Compile has said why
+	}
+	if m, err := abihost.ParseManifest(raw); err == nil {
+		k.manifest(m)
 	}
 }
 
@@ -72,7 +82,7 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) {
 func (k *checker) refused(err error) {
 	if grant, ok := errors.AsType[*host.GrantError](err); ok {
 		k.warn("needs", "it asks for %s, which an operator must grant",
-			strings.Join(grant.Needs, ", "))
+			strings.Join(grant.Missing, ", "))
 		return
 	}
 	load, ok := errors.AsType[*host.LoadError](err)

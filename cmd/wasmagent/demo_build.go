@@ -132,7 +132,8 @@ func removeOthers(out string, all []example) error {
 
 // compileExamples compiles and stamps what is stale. The mark of a plugin is written last: what was
 // interrupted is built again.
-func (a *app) compileExamples(ctx context.Context, stale []example, prints map[string]string) error {
+func (a *app) compileExamples(ctx context.Context, stale []example,
+	prints map[string]string) error {
 	var targets []build.Target
 	for _, e := range stale {
 		if err := os.Remove(e.mark); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -152,17 +153,17 @@ func (a *app) compileExamples(ctx context.Context, stale []example, prints map[s
 	if err != nil {
 		return err
 	}
-	engine, err := host.New(ctx, &host.Config{Logger: a.log})
+	engine, err := a.sandbox(ctx)
 	if err != nil {
 		return err
 	}
-	defer engine.Close(context.WithoutCancel(ctx))
+	m.begin("stamped", len(stale))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, e := range stale {
 		group.Go(func() error {
 			if err := stampFile(ctx, engine, e.file, e.file); err != nil {
-				return err
+				return fmt.Errorf("%s: %w", e.file, err)
 			}
 			m.step("stamped", e.name, len(stale), false)
 			return os.WriteFile(e.mark, []byte(prints[e.name]), 0o600)
@@ -179,7 +180,7 @@ func stampFile(ctx context.Context, engine *host.Engine, source, out string) err
 	}
 	stamped, err := build.Stamp(ctx, engine, wasm)
 	if err != nil {
-		return fmt.Errorf("%s: %w", source, err)
+		return err
 	}
 	return build.WriteFile(out, stamped)
 }

@@ -13,11 +13,12 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
+	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// maxInput is how many bytes of input are read from a file or stdin. The host refuses a request
-// long before it; this keeps a wrong file from filling the memory.
-const maxInput = 64 << 20
+// maxInput is how many bytes of input are read from a file or stdin: enough for the registry to
+// refuse what is too large with its own words, and too little for a wrong file to fill the memory.
+const maxInput = 2 * plugins.MaxInput
 
 // input builds a call's input from the argument and the -f fields. What is not an object in JSON
 // passes as it is, for the registry to refuse with its own words.
@@ -115,7 +116,7 @@ func (a *app) setField(object map[string]any, s *schema, field string) error {
 	if err != nil {
 		return &usageError{
 			text: fmt.Sprintf("-f %s: %v", name, err),
-			hint: fmt.Sprintf("a text in JSON is written in quotes: -f '%s=\"…\"'", name),
+			hint: s.property(last).example(name),
 		}
 	}
 	object[last] = value

@@ -37,10 +37,10 @@ func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the tools of the plugin directories",
-		Long: `List every plugin of the plugin directories with its tools. A plugin that offers none is listed
-with the reason; it never hides the others. Listing runs nothing of a plugin that was stamped by
-"wasmagent build" or listed before.`,
-		Args: cobra.NoArgs,
+		Long: `List every plugin of the plugin directories with its tools. A plugin that offers none
+is listed with the reason; it never hides the others. Listing runs nothing of a plugin
+that was stamped by "wasmagent build" or listed before.`,
+		Args: takes(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.openDirs(cmd.Context())
 			if err != nil {

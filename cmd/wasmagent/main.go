@@ -22,5 +22,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, err io.Writer) i
 	defer a.close()
 	root := a.command()
 	root.SetArgs(args)
-	return a.finish(root.ExecuteContext(ctx))
+	cmd, e := root.ExecuteContextC(ctx)
+	return a.finish(cmd.CommandPath(), e)
 }

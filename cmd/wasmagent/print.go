@@ -115,6 +115,14 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
+// count gives a number of things.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // cut shortens a text of one line to at most n characters.
 func cut(s string, n int) string {
 	s, _, _ = strings.Cut(s, "\n")

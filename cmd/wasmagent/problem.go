@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
@@ -54,15 +52,18 @@ type pointerJSON struct {
 
 // finish prints err, if there is one, and gives the exit code. In text form an error goes to
 // stderr; otherwise it is the outcome that the caller waits for, and goes to stdout as JSON.
-func (a *app) finish(err error) int {
+func (a *app) finish(command string, err error) int {
 	if err == nil {
 		return exitOK
 	}
 	p := a.problemOf(err)
+	if p.Exit == exitUsage && p.Hint == "" {
+		p.Hint = fmt.Sprintf(`"%s --help" shows how`, command)
+	}
 	if _, told := errors.AsType[*reported](err); told {
 		return p.Exit
 	}
-	if a.form == "text" || a.form == "" {
+	if a.form != "json" && a.form != "jsonl" {
 		p.print(a.err, a.paint(a.err))
 	} else if werr := writeJSON(a.out, a.form, map[string]problem{"error": p}); werr != nil {
 		fmt.Fprintf(a.err, "error: %v\n", werr)
@@ -103,7 +104,7 @@ func (a *app) exitOf(err error) int {
 	switch {
 	case errors.As(err, &denied):
 		return exitNotAllowed
-	case errors.As(err, &missing), errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &missing):
 		return exitNotFound
 	}
 	return exitHost
@@ -147,19 +148,20 @@ func (p *problem) addLoadError(err error) {
 func hintOf(code int, err error) string {
 	var usage *usageError
 	var missing *notFoundError
+	var failure *abi.Failure
 	switch {
-	case errors.As(err, &usage) && usage.hint != "":
+	case errors.As(err, &usage):
 		return usage.hint
 	case errors.As(err, &missing):
 		return missing.hint
+	case errors.As(err, &failure) && failure.Permanent:
+		return "trying again cannot help: the tool says that it will fail the same way"
 	}
 	switch code {
-	case exitUsage:
-		return `"wasmagent --help" shows the commands, "wasmagent COMMAND --help" one of them`
 	case exitNotAllowed:
 		return `"wasmagent inspect" shows what the plugin asks for; this version can grant none of it`
 	case exitInvalidInput:
-		return `the tool was not run; "wasmagent inspect" shows the schema of its input`
+		return `"wasmagent inspect" shows the schema of the tool's input`
 	case exitMissingKey:
 		return "the tool was not run; give the input the field that its key is taken from"
 	case exitMalformed, exitSerialization:
@@ -173,14 +175,7 @@ func hintOf(code int, err error) string {
 // print writes p for people.
 func (p *problem) print(w io.Writer, c palette) {
 	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(p.Message))
-	if p.Tool != "" {
-		parts := []string{p.Kind}
-		if p.Cause != "" {
-			parts = append(parts, p.Cause)
-		}
-		fmt.Fprintf(w, "%s %s\n", c.dim(" kind:"), strings.Join(parts, ", "))
-	}
 	if p.Hint != "" {
-		fmt.Fprintf(w, "%s %s\n", c.dim(" hint:"), visible(p.Hint))
+		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), visible(p.Hint))
 	}
 }

@@ -16,7 +16,7 @@ type meter struct {
 	w    io.Writer
 	bars *mpb.Progress // nil without a terminal
 
-	mu    sync.Mutex
+	mu    sync.Mutex // also of lines, one at a time
 	stage map[string]*stageBar
 }
 
@@ -45,6 +45,8 @@ func (m *meter) step(stage, name string, total int, small bool) {
 	name = filepath.Base(name)
 	if m.bars == nil {
 		if !small {
+			m.mu.Lock()
+			defer m.mu.Unlock()
 			fmt.Fprintf(m.w, "%s %s\n", stage, visible(name))
 		}
 		return
@@ -67,13 +69,23 @@ func (m *meter) open(stage string, total int) *stageBar {
 		mpb.PrependDecorators(
 			decor.Name(stage, decor.WC{W: nameWidth, C: decor.DindentRight}),
 			decor.CountersNoUnit(" %d/%d ")),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			return b.name
-		})))
+		mpb.AppendDecorators(decor.OnComplete(decor.Any(b.at), "")))
 	m.stage[stage] = b
 	return b
+}
+
+// at gives what the stage is at.
+func (b *stageBar) at(decor.Statistics) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.name
+}
+
+// begin shows a stage before its first step is done.
+func (m *meter) begin(stage string, total int) {
+	if m.bars != nil {
+		m.open(stage, total)
+	}
 }
 
 // close ends the bars, those of unfinished stages too.

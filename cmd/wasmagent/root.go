@@ -9,10 +9,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/wasmagent/wasmagent/host"
 )
 
 // errTimeout is the cause of a context that --timeout ended.
@@ -33,7 +36,11 @@ type app struct {
 	ctx     context.Context // the running command's, for telling how it ended
 	started bool            // flags and arguments were good: errors from here on are no usage errors
 	log     *slog.Logger
+	engine  *host.Engine // nil until something is opened
 	atEnd   []func()
+
+	mu   sync.Mutex                // guards took
+	took map[string]host.CallStats // what the last call of a tool took, until it is logged
 }
 
 var (
@@ -47,12 +54,13 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wasmagent",
 		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
-		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and calls them
-with JSON. A plugin runs in a sandbox that is given nothing: no files, no network, no
-environment. When a call goes wrong, the error says exactly what went wrong and who must act.
+		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and
+calls them with JSON. A plugin runs in a sandbox that is given nothing: no files, no
+network, no environment. When a call goes wrong, the error says exactly what went
+wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
-		Args:              cobra.NoArgs,
+		Args:              a.noSuchCommand,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: a.prepare,
@@ -84,6 +92,32 @@ func (a *app) globalFlags(root *cobra.Command) {
 		if err := root.RegisterFlagCompletionFunc(name, complete); err != nil {
 			panic(err) // a flag that is not there
 		}
+	}
+}
+
+// noSuchCommand refuses what is no command.
+func (a *app) noSuchCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return &usageError{
+		text: fmt.Sprintf("no command %q", args[0]),
+		hint: nearHint(args[0], names, `"wasmagent --help" shows the commands`),
+	}
+}
+
+// takes checks the number of a command's arguments, which words name.
+func takes(least, most int, words string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && len(args) <= most {
+			return nil
+		}
+		return &usageError{text: fmt.Sprintf("%s takes %s, not %s",
+			cmd.CommandPath(), words, count(len(args), "argument"))}
 	}
 }
 
@@ -132,10 +166,27 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 
+// closeGrace is how long a command that was ended early goes on tidying up. A compile cannot be
+// stopped, and nobody waits for it.
+const closeGrace = time.Second
+
 // close gives back what the command opened, the last thing first.
 func (a *app) close() {
-	for _, f := range slices.Backward(a.atEnd) {
-		f()
+	early := a.ctx != nil && a.ctx.Err() != nil
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, f := range slices.Backward(a.atEnd) {
+			f()
+		}
+	}()
+	if !early {
+		<-done
+		return
+	}
+	select {
+	case <-done:
+	case <-time.After(closeGrace):
 	}
 }
 

@@ -80,6 +80,17 @@ func (s *schema) parse(text string) (any, error) {
 		cut(text, maxQuoted), strings.Join(s.Type, " or "))
 }
 
+// example shows how a field of the schema's type is written.
+func (s *schema) example(name string) string {
+	switch {
+	case slices.Contains(s.Type, "array"):
+		return fmt.Sprintf(`such as -f '%s=["a", "b"]'`, name)
+	case slices.Contains(s.Type, "object"):
+		return fmt.Sprintf(`such as -f '%s={"a": 1}', or -f %s.a=1`, name, name)
+	}
+	return ""
+}
+
 // maxQuoted is how many characters of a wrong value an error repeats.
 const maxQuoted = 40
 

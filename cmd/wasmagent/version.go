@@ -25,7 +25,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the command, the plugin contract and the engine",
-		Args:  cobra.NoArgs,
+		Args:  takes(0, 0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			v := versions()
 			if a.form != "text" {

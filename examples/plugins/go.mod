@@ -1,7 +1,32 @@
 module github.com/wasmagent/wasmagent/examples/plugins
 
-go 1.26
+go 1.26.0
 
-require github.com/wasmagent/wasmagent v0.0.0
+require (
+	github.com/JohannesKaufmann/html-to-markdown/v2 v2.5.2
+	github.com/aymanbagabas/go-udiff v0.4.2
+	github.com/itchyny/gojq v0.12.20
+	github.com/wasmagent/wasmagent v0.0.0
+	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
+	golang.org/x/net v0.61.0
+	golang.org/x/tools v0.52.0
+)
+
+require (
+	github.com/JohannesKaufmann/dom v0.3.1 // indirect
+	github.com/adrg/xdg v0.5.3 // indirect
+	github.com/gofrs/flock v0.13.2 // indirect
+	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/google/renameio/v2 v2.0.2 // indirect
+	github.com/itchyny/timefmt-go v0.1.9 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+	github.com/tetratelabs/wazero v1.12.0 // indirect
+	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
+	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
+	golang.org/x/sync v0.25.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/text v0.44.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
+)
 
 replace github.com/wasmagent/wasmagent => ../..

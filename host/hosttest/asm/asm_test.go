@@ -10,8 +10,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
-// everything uses each part of the assembler once and is run: an engine that accepts and executes it
-// is the judge of the coding.
+// everything uses each part of the assembler once and is run: an engine that accepts and executes
+// it is the judge of the coding.
 func everything() *asm.Module {
 	m := asm.New()
 	host := m.ImportFunc("env", "double", "i32 -> i32")

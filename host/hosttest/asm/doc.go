@@ -9,10 +9,10 @@
 //		asm.I32Const(16), asm.I32Const(5), asm.Call(output)))
 //	wasm := m.Bytes()
 //
-// Signatures and lists of locals are words: "i32 i64 -> i32", "i32 i32", "". An [Instr] is the coded
-// instruction; blocks take their body as arguments.
+// Signatures and lists of locals are words: "i32 i64 -> i32", "i32 i32", "". An [Instr] is the
+// coded instruction; blocks take their body as arguments.
 //
 // What a compiler would never write goes through the escape hatches: [Module.Section] replaces a
-// section's bytes, [Module.Count] lies about a vector's length, [Op] is any byte, and indices are plain
-// numbers that need not exist. A misuse of the assembler itself panics.
+// section's bytes, [Module.Count] lies about a vector's length, [Op] is any byte, and indices are
+// plain numbers that need not exist. A misuse of the assembler itself panics.
 package asm

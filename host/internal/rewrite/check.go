@@ -67,9 +67,10 @@ func (c *checker) header() {
 	case len(c.b) > c.lim.Module:
 		c.fail(0, "Module", overLimit("bytes", uint64(len(c.b)), c.lim.Module))
 	case len(b) < 8 || string(b[:4]) != magic:
-		c.failf(0, "not a WebAssembly module")
+		c.failf(0, "not a WebAssembly module: it does not begin with \\0asm")
 	case string(b[4:]) == component:
-		c.failf(4, "a component, where a core module is needed")
+		c.failf(4, "a WebAssembly component, where a core module is needed "+
+			"(target wasm32-wasip1, not wasip2)")
 	case string(b[4:]) != version:
 		c.failf(4, "version % x, where 01 00 00 00 is needed", b[4:])
 	}

@@ -66,7 +66,7 @@ func (k Kind) String() string {
 	if k > Tag {
 		return "unknown"
 	}
-	return [...]string{"function", "table", "memory", "global", "tag"}[k]
+	return [...]string{"func", "table", "memory", "global", "tag"}[k]
 }
 
 // Import is one import. Type is a function's signature.

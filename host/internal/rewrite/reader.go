@@ -155,6 +155,7 @@ func (r *reader) valType() ValType {
 		r.features |= Exceptions
 		return t
 	case refNull, ref:
+		r.features |= TypedReferences
 		r.heapType()
 		return t
 	default:

@@ -56,7 +56,8 @@ func word(k abi.Kind) string {
 	return k.String()
 }
 
-// broken turns an error of the reader, which no bytes that a host sends can cause, into one of ours.
+// broken turns an error of the reader, which no bytes that a host sends can cause, into one of
+// ours.
 func broken(err error) *InputError {
 	if err == nil {
 		return nil

@@ -8,9 +8,6 @@ import (
 	"github.com/wasmagent/wasmagent/pdk/internal/field"
 )
 
-// growStep is how many elements a slice gets room for before they have been read.
-const growStep = 64
-
 func isBytes(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
 }
@@ -29,12 +26,8 @@ func decodeSlice(r *abi.Reader, v reflect.Value) *InputError {
 	if err != nil {
 		return broken(err)
 	}
-	s := reflect.MakeSlice(v.Type(), 0, min(n, growStep))
+	s := reflect.MakeSlice(v.Type(), n, n) // the reader has seen that n values can be there
 	for i := range n {
-		if i == s.Cap() {
-			s.Grow(min(n-i, s.Cap()))
-		}
-		s = s.Slice(0, i+1)
 		if err := decode(r, s.Index(i)); err != nil {
 			return err.below(strconv.Itoa(i))
 		}
@@ -76,7 +69,7 @@ func decodeMap(r *abi.Reader, v reflect.Value) *InputError {
 	if err != nil {
 		return broken(err)
 	}
-	m := reflect.MakeMapWithSize(v.Type(), min(n, growStep))
+	m := reflect.MakeMapWithSize(v.Type(), n)
 	for range n {
 		key, err := r.Str()
 		if err != nil {
@@ -94,8 +87,8 @@ func decodeMap(r *abi.Reader, v reflect.Value) *InputError {
 	return nil
 }
 
-// decodeStruct ignores members that the struct has no field for: whether they are welcome is for the
-// tool's schema to say, which the host has held against the arguments before.
+// decodeStruct ignores members that the struct has no field for: whether they are welcome is for
+// the tool's schema to say, which the host has held against the arguments before.
 func decodeStruct(r *abi.Reader, v reflect.Value) *InputError {
 	if r.Kind() != abi.KindMap {
 		return mismatch("an object", r)
@@ -143,7 +136,7 @@ func fill(v reflect.Value, s *field.Struct, seen []bool) *InputError {
 		switch {
 		case seen[i]:
 		case !f.Optional:
-			return wrong("the member " + f.Name + " is missing")
+			return wrong("the member " + strconv.Quote(f.Name) + " is missing")
 		case f.Default != "":
 			to := at(v, f.Index)
 			if to.Kind() == reflect.Pointer {
@@ -223,7 +216,7 @@ func decodeAnySlice(r *abi.Reader) (any, *InputError) {
 	if err != nil {
 		return nil, broken(err)
 	}
-	s := make([]any, 0, min(n, growStep))
+	s := make([]any, 0, n)
 	for i := range n {
 		x, err := decodeAny(r)
 		if err != nil {
@@ -239,7 +232,7 @@ func decodeAnyMap(r *abi.Reader) (any, *InputError) {
 	if err != nil {
 		return nil, broken(err)
 	}
-	m := make(map[string]any, min(n, growStep))
+	m := make(map[string]any, n)
 	for range n {
 		key, err := r.Str()
 		if err != nil {

@@ -19,8 +19,8 @@ const (
 
 var forms sync.Map // reflect.Type to Form
 
-// FormOf gives the form of t. It knows types of the standard library by their names, so that a plugin
-// that does not use them does not link them.
+// FormOf gives the form of t. It knows types of the standard library by their names, so that a
+// plugin that does not use them does not link them.
 func FormOf(t reflect.Type) Form {
 	if t.PkgPath() == "" || t.Kind() == reflect.Interface {
 		return Plain // no name, and so no methods of its own

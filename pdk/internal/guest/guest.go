@@ -1,9 +1,10 @@
-// Package guest is a plugin as it runs: the tools it registered and how a call of one is served. The
-// files that end in _wasip1 tie it to a real host; off Wasm, pdktest plays the host.
+// Package guest is a plugin as it runs: the tools it registered and how a call of one is served.
+// The files that end in _wasip1 tie it to a real host; off Wasm, pdktest plays the host.
 package guest
 
 import (
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
@@ -39,25 +40,29 @@ var Self Plugin
 // Add registers a tool. It panics if its author made a mistake.
 func (p *Plugin) Add(t Tool) {
 	name := t.Spec.Name
-	p.schemaBytes += len(t.Spec.InputSchema) + len(t.Spec.OutputSchema)
+	bytes := p.schemaBytes + len(t.Spec.InputSchema) + len(t.Spec.OutputSchema)
 	switch {
-	case !ValidName(name):
+	case !validName(name):
 		panic("pdk: the tool name " + strconv.Quote(name) +
 			" must be a lower-case letter and at most 63 more, digits or underscores")
+	case utf8.RuneCountInString(t.Spec.Description) > abi.MaxTextChars:
+		panic("pdk: the description of " + name + " has more than " + strconv.Itoa(abi.MaxTextChars) +
+			" characters; hosts cut it there")
 	case p.find(name) != nil:
 		panic("pdk: the tool " + name + " is registered twice")
 	case len(p.tools) == abi.MaxTools:
 		panic("pdk: " + name + " is one more than the " + strconv.Itoa(abi.MaxTools) +
 			" tools a plugin may have")
-	case p.schemaBytes > abi.MaxSchemaBytes:
-		panic("pdk: with " + name + " the plugin's schemas take " + strconv.Itoa(p.schemaBytes) +
+	case bytes > abi.MaxSchemaBytes:
+		panic("pdk: with " + name + " the plugin's schemas take " + strconv.Itoa(bytes) +
 			" bytes of the " + strconv.Itoa(abi.MaxSchemaBytes) + " there are")
 	}
+	p.schemaBytes = bytes
 	p.tools = append(p.tools, t)
 }
 
-// ValidName reports whether a tool may have this name.
-func ValidName(s string) bool {
+// validName reports whether a tool may have this name.
+func validName(s string) bool {
 	if s == "" || len(s) > abi.MaxToolNameBytes || s[0] < 'a' || s[0] > 'z' {
 		return false
 	}
@@ -102,8 +107,8 @@ func (p *Plugin) Warm() {
 	}
 }
 
-// warm does not let a panic out: an author's MarshalText may not be made for zero values, which need
-// never come up in a call.
+// warm does not let a panic out: an author's MarshalText may not be made for zero values, which
+// need never come up in a call.
 func warm(t *Tool) {
 	defer func() { _ = recover() }()
 	t.Warm()

@@ -7,8 +7,8 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 )
 
-// firstBuffer is how many bytes of a request, a reply or an answer there is room for from the start.
-// What is larger costs one more host call.
+// firstBuffer is how many bytes of a request, a reply or an answer there is room for from the
+// start. What is larger costs one more host call.
 const firstBuffer = 4 << 10
 
 // The buffers live as long as the instance, so that the host never sees memory that the collector

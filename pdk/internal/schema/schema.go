@@ -12,7 +12,7 @@ import (
 // Of gives the schema of t as JSON text; the same type always gives the same text. The error names
 // the type or field that has no schema.
 func Of(t reflect.Type) (string, error) {
-	for t.Kind() == reflect.Pointer {
+	for t.Kind() == reflect.Pointer && t.Name() == "" {
 		t = t.Elem()
 	}
 	w := &writer{root: t, refs: make(map[reflect.Type]string)}
@@ -62,8 +62,8 @@ func (w *writer) value(b []byte, t reflect.Type, f *field.Field) ([]byte, error)
 	return o.close(), err
 }
 
-// element writes the schema of the elements of a slice, array or map. A pointer there is meant to be
-// null at times, unless it is one to a struct.
+// element writes the schema of the elements of a slice, array or map. A pointer there is meant to
+// be null at times, unless it is one to a struct.
 func (w *writer) element(b []byte, t reflect.Type, f *field.Field) ([]byte, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() == reflect.Struct {
 		return w.value(b, t, f)
@@ -129,8 +129,8 @@ func scalar(o *object, t reflect.Type, f *field.Field) error {
 	return nil
 }
 
-// integers gives the bounds of integer type t that a schema should tell. The ends of the 64-bit types
-// are left out: JSON readers round them, and models need not know.
+// integers gives the bounds of integer type t that a schema should tell. The ends of the 64-bit
+// types are left out: JSON readers round them, and models need not know.
 func integers(t reflect.Type) (low, high string) {
 	switch k := t.Kind(); {
 	case k == reflect.Uint || k == reflect.Uint64:

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The page about the command tells all of it: commands, flags, exit codes and the keys of the JSON.
+func TestDocs(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	wants := func(what, text string) {
+		if !strings.Contains(page, text) {
+			t.Errorf("docs/cli.md does not tell %s: no %q", what, text)
+		}
+	}
+	root := (&app{}).command()
+	root.InitDefaultCompletionCmd()
+	for _, c := range append(root.Commands(), root) {
+		if c != root && c.Name() != "help" {
+			wants("the command", "### wasmagent "+c.Name())
+		}
+		if c.Name() == "completion" {
+			continue // it has flags for each shell
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" {
+				wants("a flag of "+c.Name(), "--"+f.Name)
+			}
+			if f.Shorthand != "" && f.Name != "help" {
+				wants("a flag of "+c.Name(), "`-"+f.Shorthand+" ")
+			}
+		})
+	}
+	for _, e := range exits {
+		wants("an exit code", fmt.Sprintf("| %d | `%s` |", e.code, e.kind))
+	}
+	for _, shape := range []any{problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
+		inspectJSON{}, linkJSON{}, memoryJSON{}, checkJSON{}, finding{}, demoJSON{}, demoCallJSON{},
+		versionJSON{}, progressJSON{}, pointerJSON{}} {
+		for key := range jsonKeys(reflect.TypeOf(shape)) {
+			if !strings.Contains(page, "`"+key+"`") && !strings.Contains(page, `"`+key+`"`) {
+				t.Errorf("docs/cli.md does not tell the key %q of %T", key, shape)
+			}
+		}
+	}
+}
+
+// jsonKeys gives the keys that a struct's fields have in JSON.
+func jsonKeys(t reflect.Type) map[string]bool {
+	keys := map[string]bool{}
+	for i := range t.NumField() {
+		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); key != "" {
+			keys[key] = true
+		}
+	}
+	return keys
+}
+
+// Each command says in one line and in full what it is for.
+func TestHelp(t *testing.T) {
+	var each func(c *cobra.Command)
+	each = func(c *cobra.Command) {
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: short text %q", c.CommandPath(), c.Short)
+		}
+		for _, line := range strings.Split(c.Long, "\n") {
+			if n := len([]rune(line)); n > 100 {
+				t.Errorf("%s: a line of %d characters", c.CommandPath(), n)
+			}
+		}
+		for _, sub := range c.Commands() {
+			each(sub)
+		}
+	}
+	each((&app{}).command())
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// moduleImports is what is imported from one module.
+type moduleImports struct {
+	module string
+	names  []string
+}
+
+// importsByModule gathers the imports by their modules, in the order of their first mention.
+func (j *inspectJSON) importsByModule() []moduleImports {
+	var list []moduleImports
+	for _, im := range j.Imports {
+		i := slices.IndexFunc(list, func(m moduleImports) bool { return m.module == im.Module })
+		if i < 0 {
+			i = len(list)
+			list = append(list, moduleImports{module: im.Module})
+		}
+		if !slices.Contains(list[i].names, im.Name) { // one may be imported twice
+			list[i].names = append(list[i].names, im.Name)
+		}
+	}
+	return list
+}
+
+// print writes the plugin for people.
+func (j *inspectJSON) print(w io.Writer, c palette) error {
+	t := newTable(w)
+	t.row("plugin", "%s %s", j.Name, j.Version)
+	t.row("file", "%s", j.Path)
+	t.row("digest", "%s", j.Digest)
+	t.row("size", "%s", bytesText(j.Size))
+	for _, m := range j.Memory {
+		t.row("memory", "%s", m.text())
+	}
+	t.row("manifest", "%s", stampedText(j.Stamped))
+	t.row("asks for", "%s", textOr(strings.Join(j.Needs, "; "), "nothing"))
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if j.Error != nil {
+		fmt.Fprintf(w, "\n%s %s\n", c.red("not offered:"), visible(j.Error.Message))
+	}
+	for _, text := range j.Withheld {
+		fmt.Fprintf(w, "\n%s %s\n", c.yellow("not offered:"), visible(text))
+	}
+	for _, tool := range j.Tools {
+		tool.print(w, c)
+	}
+	if err := printLinks(w, c, "imports", j.Imports); err != nil {
+		return err
+	}
+	return printLinks(w, c, "exports", j.Exports)
+}
+
+func (m memoryJSON) text() string {
+	limit := "no maximum of its own"
+	if m.Max > 0 {
+		limit = "at most " + bytesText(int64(m.Max))
+	}
+	return bytesText(int64(m.Min)) + " at first, " + limit
+}
+
+func stampedText(stamped bool) string {
+	if stamped {
+		return "stamped"
+	}
+	return `not stamped: listing it for the first time runs it ("wasmagent build FILE" stamps it)`
+}
+
+func textOr(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func (t *toolJSON) print(w io.Writer, c palette) {
+	fmt.Fprintf(w, "\n%s  %s\n", c.bold("tool "+t.Name), t.Effect)
+	if t.Description != "" {
+		fmt.Fprintf(w, "  says: %s\n", visible(t.Description))
+	}
+	printSchema(w, "input", t.InputSchema)
+	printSchema(w, "output", t.OutputSchema)
+}
+
+func printSchema(w io.Writer, name string, raw json.RawMessage) {
+	if raw != nil {
+		text := strings.ReplaceAll(indentJSON(raw), "\n", "\n  ")
+		fmt.Fprintf(w, "  %s: %s\n", name, visible(text))
+	}
+}
+
+// printLinks writes imports or exports, one a line.
+func printLinks(w io.Writer, c palette, title string, links []linkJSON) error {
+	fmt.Fprintf(w, "\n%s\n", c.bold(title))
+	if len(links) == 0 {
+		fmt.Fprintln(w, "  none")
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, l := range links {
+		cells := []string{strings.TrimPrefix(l.Module+"."+l.Name, "."), l.Kind, l.Type}
+		line := strings.TrimRight(strings.Join(cells, "\t"), "\t")
+		fmt.Fprintf(t, "  %s\n", visible(line))
+	}
+	return t.Flush()
+}

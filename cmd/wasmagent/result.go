@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// callJSON is a call that gave a result: a value or content blocks.
+type callJSON struct {
+	Tool    string          `json:"tool"`
+	Value   json.RawMessage `json:"value,omitempty"`
+	Content []blockJSON     `json:"content,omitempty"`
+	Key     string          `json:"key,omitempty"`
+	Copied  bool            `json:"copied,omitempty"`
+	Notes   []string        `json:"notes,omitempty"`
+}
+
+type blockJSON struct {
+	Type string `json:"type"`
+	Text string `json:"text,omitempty"`
+	Data []byte `json:"data,omitempty"` // base64
+	MIME string `json:"mime,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+func (a *app) printResult(tool string, r plugins.Result) error {
+	if a.form == "text" {
+		return a.printResultText(r)
+	}
+	out := callJSON{Tool: tool, Value: r.Value, Key: r.Key, Copied: r.Copied, Notes: r.Notes}
+	for _, b := range r.Content {
+		out.Content = append(out.Content, blockJSON(b))
+	}
+	return writeJSON(a.out, a.form, out)
+}
+
+// printResultText writes a text as it is and any other value as indented JSON; of a block that is
+// no text it says what it is.
+func (a *app) printResultText(r plugins.Result) error {
+	for _, note := range r.Notes {
+		fmt.Fprintf(a.err, "note: %s\n", visible(note))
+	}
+	var errs []error
+	for _, b := range r.Content {
+		errs = append(errs, printLine(a.out, blockText(b)))
+	}
+	if r.Content == nil {
+		var text string
+		if json.Unmarshal(r.Value, &text) != nil {
+			text = indentJSON(r.Value)
+		}
+		errs = append(errs, printLine(a.out, text))
+	}
+	return errors.Join(errs...)
+}
+
+func blockText(b abi.Block) string {
+	if b.Type == "text" {
+		return b.Text
+	}
+	text := b.Type
+	if b.Name != "" {
+		text += " " + b.Name
+	}
+	if b.MIME != "" {
+		text += ", " + b.MIME
+	}
+	return fmt.Sprintf("[%s, %s]", text, bytesText(int64(len(b.Data))))
+}
+
+// printLine writes text that a guest wrote, ended by exactly one line break.
+func printLine(w io.Writer, text string) error {
+	text = strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	_, err := io.WriteString(w, visible(text)+"\n")
+	return err
+}

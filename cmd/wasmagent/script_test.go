@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test program serve as the command itself in scripts, and as the tools that
+// scripts need beside it.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"wasmagent": main,
+		"tiny":      tinyMain,
+		"interrupt": interruptMain,
+	})
+}
+
+// TestScript runs the cases of testdata/script, each in an empty directory, with a home of its own.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":   expectExit,
+			"cmpjson": compareJSON,
+		},
+	})
+}
+
+// setup keeps the user's plugins and settings out of a script.
+func setup(env *testscript.Env) error {
+	for _, dir := range []string{"CACHE", "STATE", "DATA", "CONFIG"} {
+		env.Setenv("XDG_"+dir+"_HOME", filepath.Join(env.WorkDir, ".home", strings.ToLower(dir)))
+	}
+	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home"))
+	for name, value := range goSettings() {
+		env.Setenv(name, value)
+	}
+	env.Setenv("REPOSITORY", repository())
+	env.Setenv("COMMANDS", filepath.SplitList(env.Getenv("PATH"))[0])
+	shared, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	env.Setenv("SHARED_HOME", filepath.Join(shared, "wasmagent-test", "command"))
+	return writeGoMod(env.WorkDir)
+}
+
+// expectExit runs a command and holds its exit code against the first argument.
+func expectExit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG…]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit, ok := err.(*exec.ExitError); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if want := args[0]; fmt.Sprint(code) != want {
+		ts.Fatalf("exit code %d, want %s", code, want)
+	}
+}
+
+// compareJSON holds the JSON of the first file, or stdout, against that of the second, where "..."
+// stands for any value, and inside a string for any text.
+func compareJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cmpjson FILE FILE")
+	}
+	var values [2]any
+	for i, name := range args {
+		if err := json.Unmarshal([]byte(ts.ReadFile(name)), &values[i]); err != nil {
+			ts.Fatalf("%s: %v", name, err)
+		}
+	}
+	if place := differ(values[0], values[1]); place != "" {
+		ts.Fatalf("%s is not as in %s: $%s", args[0], args[1], place)
+	}
+}
+
+// differ gives the place of the first difference, or "".
+func differ(got, want any) string {
+	switch want := want.(type) {
+	case map[string]any:
+		got, ok := got.(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if place := differ(got[name], want[name]); place != "" {
+				return "." + name + place
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			if _, wanted := want[name]; !wanted {
+				return "." + name + " (not wanted)"
+			}
+		}
+		if ok {
+			return ""
+		}
+	case []any:
+		got, ok := got.([]any)
+		for i := range min(len(got), len(want)) {
+			if place := differ(got[i], want[i]); place != "" {
+				return fmt.Sprintf("[%d]%s", i, place)
+			}
+		}
+		if ok && len(got) == len(want) {
+			return ""
+		}
+	case string:
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\.\.\.`, "(?s:.*)")
+		text, isText := got.(string)
+		any := want == "..." && got != nil
+		if any || isText && regexp.MustCompile("^"+pattern+"$").MatchString(text) {
+			return ""
+		}
+	default:
+		if reflect.DeepEqual(got, want) {
+			return ""
+		}
+	}
+	return fmt.Sprintf(" is %v, want %v", got, want)
+}
+
+// interruptMain runs a command until it writes a line with the first argument to stderr, then sends
+// it an interrupt and ends as the command did.
+func interruptMain() {
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		panic(err)
+	}
+	cmd.Stdout = os.Stdout
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		fmt.Fprintln(os.Stderr, lines.Text())
+		if strings.Contains(lines.Text(), os.Args[1]) {
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				panic(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		os.Exit(cmd.ProcessState.ExitCode())
+	}
+}
+
+// writeGoMod makes a script's directory a Go module that finds the kit in the source being tested.
+func writeGoMod(dir string) error {
+	text := fmt.Sprintf("module example.test/plugins\n\ngo 1.26.0\n\n"+
+		"require github.com/wasmagent/wasmagent v0.0.0\n\n"+
+		"replace github.com/wasmagent/wasmagent => %s\n", repository())
+	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644)
+}
+
+// repository is the root of the source that is being tested.
+func repository() string {
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// goSettings are the go command's own settings, which a new home would hide from it.
+var goSettings = sync.OnceValue(func() map[string]string {
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN"}
+	out, err := exec.Command("go", append([]string{"env", "-json"}, names...)...).Output()
+	if err != nil {
+		panic(err)
+	}
+	settings := map[string]string{}
+	if err := json.Unmarshal(out, &settings); err != nil {
+		panic(err)
+	}
+	return settings
+})

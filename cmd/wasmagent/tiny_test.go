@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
+)
+
+// greetSchema has a property of each sort that -f has to tell apart.
+const greetSchema = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "properties": {
+    "name": {"type": "string", "description": "Whom to greet."},
+    "times": {"type": "integer", "minimum": 1, "description": "How often."},
+    "loud": {"type": "boolean", "description": "Shout."},
+    "tags": {"type": "array", "items": {"type": "string"}, "description": "Any words."},
+    "place": {"$ref": "#/$defs/place"},
+    "extra": {"description": "Any value."}
+  },
+  "additionalProperties": false,
+  "$defs": {"place": {"type": "object", "description": "Where.",
+    "properties": {"city": {"type": "string"}, "floor": {"type": "integer"}}}}
+}`
+
+// tinies are the plugins that scripts make with the command tiny: tiny KIND FILE. The plugin is
+// named after the file.
+var tinies = map[string]func(name string) hosttest.Plugin{
+	"greet": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{
+			Name: name, Description: "Give the arguments back. There is no more to it.",
+			InputSchema: greetSchema, OutputSchema: `{"type": "object"}`,
+		}}}
+	},
+	"stamped": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Stamp: true}
+	},
+	"two": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: "one"}, {Name: "two"}}}
+	},
+	"trap": body(hosttest.Then(hosttest.Print(2, "goodbye\n"), hosttest.Trap)),
+	"exit": body(hosttest.Exit(3)),
+	"mute": body(hosttest.Silent),
+	"grow": body(hosttest.Grow(4096)),
+	"slow": body(hosttest.Then(hosttest.Log(abi.LevelInfo, "started"), hosttest.Loop)),
+	"fail": body(hosttest.Fail(abi.Failure{
+		Code: "no_city", Message: "there is no city \x1b[31mAtlantis\u202e", Permanent: true,
+		Details: abi.AppendString(nil, "sunk"),
+	})),
+	"picky": body(reply(&abi.Reply{Outcome: abi.OutcomeInvalidInput,
+		Failure: &abi.Failure{Message: "a leap day that is none", Pointer: "/day"}})),
+	"nan":  body(ok(abi.AppendFloat64(nil, math.NaN()))),
+	"text": body(ok(abi.AppendString(nil, "two\nlines \x1b[2J"))),
+	"blocks": body(reply(&abi.Reply{Outcome: abi.OutcomeContent, Content: []abi.Block{
+		{Type: "text", Text: "a chart:"},
+		{Type: "image", MIME: "image/png", Name: "chart.png", Data: []byte("\x89PNG")},
+	}})),
+	"progress": body(hosttest.Then(
+		func(k *hosttest.Kit) asm.Instr {
+			return k.Bytes([]byte("\x82\xa4done\x01\xa5total\x02")) + asm.Call(k.Progress)
+		},
+		hosttest.Log(abi.LevelWarn, "nearly there"), hosttest.Echo)),
+	"needy": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Needs: abi.Needs{
+			HTTP: []abi.HTTPNeed{{Host: "api.example.org"}}, KV: &abi.KVNeed{},
+		}}
+	},
+	"bare": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{
+			{Name: strings.Repeat("a", abi.WarnToolNameBytes)},
+			{Name: strings.Repeat("b", abi.WarnToolNameBytes+1), Description: "Long.",
+				InputSchema: `{"type": "object", "properties": {"x": {}, "w": {}}}`},
+		}}
+	},
+	"closed": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Change: func(m *asm.Module) {
+			closed := asm.New()
+			closed.ImportFunc("wasmagent_v9", "telepathy", "i32 -> i32")
+			closed.ExportMemory(abi.ExportMemory, closed.Memory(1))
+			closed.Export(abi.ExportDescribe, closed.Func("", "", asm.Nop))
+			*m = *closed
+		}}
+	},
+	"unsound": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Description: "Bad.",
+			InputSchema: `{"type": 7}`}}}
+	},
+}
+
+func body(b hosttest.Body) func(string) hosttest.Plugin {
+	return func(name string) hosttest.Plugin { return hosttest.Plugin{Name: name, Call: b} }
+}
+
+func ok(value abi.Raw) hosttest.Body {
+	return reply(&abi.Reply{Outcome: abi.OutcomeOK, Value: value})
+}
+
+func reply(r *abi.Reply) hosttest.Body { return hosttest.Reply(abi.AppendReply(nil, r)) }
+
+// tinyMain writes a tiny plugin.
+func tinyMain() {
+	if len(os.Args) != 3 || tinies[os.Args[1]] == nil {
+		kinds := make([]string, 0, len(tinies))
+		for kind := range tinies {
+			kinds = append(kinds, kind)
+		}
+		slices.Sort(kinds)
+		fmt.Fprintf(os.Stderr, "usage: tiny KIND FILE, with KIND one of %s\n", strings.Join(kinds, ", "))
+		os.Exit(2)
+	}
+	file := os.Args[2]
+	name := strings.TrimSuffix(filepath.Base(file), ".wasm")
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, tinies[os.Args[1]](name).Bytes(), 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,56 @@
+package wasmagent_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/wasmagent/wasmagent"
+	"github.com/wasmagent/wasmagent/host/hosttest"
+)
+
+// A program embeds a directory of plugins.
+func Example() {
+	ctx := context.Background()
+	dir := examplePlugins()
+	defer os.RemoveAll(dir)
+
+	box, err := wasmagent.Open(ctx, dir, exampleOptions(dir))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer box.Close()
+	for tool := range box.Tools() {
+		fmt.Println(tool.Name, "-", tool.Description)
+	}
+	result, err := box.Call(ctx, "echo", []byte(`{"hello":"world"}`))
+	fmt.Println(string(result.Value), err)
+	_, err = box.Call(ctx, "echo", []byte(`{"hello":`))
+	fmt.Println(err)
+	// Output:
+	// echo - Gives its arguments back.
+	// {"hello":"world"} <nil>
+	// tool "echo": invalid_input (carriage): $.hello at byte 9: the text ends where a value should be
+}
+
+// examplePlugins makes a directory with one plugin that echoes.
+func examplePlugins() string {
+	dir, err := os.MkdirTemp("", "plugins")
+	if err != nil {
+		log.Fatal(err)
+	}
+	file := filepath.Join(dir, "echo.wasm")
+	if err := os.WriteFile(file, hosttest.Tiny("echo", "echo"), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	return dir
+}
+
+// exampleOptions keeps the example out of the user's own directories; nil is what a program wants.
+func exampleOptions(dir string) *wasmagent.Options {
+	return &wasmagent.Options{
+		CacheDir: filepath.Join(dir, ".cache"), StateDir: filepath.Join(dir, ".state"),
+	}
+}

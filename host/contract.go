@@ -1,0 +1,156 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
+)
+
+const noneToNone = "() -> ()"
+
+// refused are the features that a plugin may not use.
+const refused = rewrite.Threads | rewrite.Exceptions | rewrite.TypedReferences | rewrite.Memory64
+
+// exports are those that a plugin must or may have, each () → ().
+var exports = []struct {
+	name     string
+	required bool
+}{
+	{abi.ExportInitialize, false},
+	{abi.ExportDescribe, true},
+	{abi.ExportWarmup, false},
+	{abi.ExportCall, true},
+}
+
+// checkContract holds a module against the plugin contract. links has the signature of each function
+// that can be imported, by module and name. It finds all problems before it answers.
+func checkContract(f *rewrite.Facts, links map[string]map[string]string, l Limits) error {
+	problems := slices.Concat(checkFeatures(f), checkImports(f, links), checkExports(f), checkMemory(f, l))
+	if len(problems) == 0 {
+		return nil
+	}
+	return &ModuleError{Problems: problems}
+}
+
+func checkFeatures(f *rewrite.Facts) (problems []string) {
+	for _, name := range (f.Features & refused).Names() {
+		problems = append(problems, "it uses a feature that is not supported: "+name)
+	}
+	return problems
+}
+
+func checkImports(f *rewrite.Facts, links map[string]map[string]string) (problems []string) {
+	for _, im := range f.Imports {
+		typ := signature(im.Kind, im.Type)
+		switch at := fmt.Sprintf("%s.%s", shown(im.Module), shown(im.Name)); {
+		case im.Kind != rewrite.Func:
+			problems = append(problems, fmt.Sprintf("import %s: a plugin cannot import a %s",
+				at, im.Kind))
+		case links[im.Module] == nil:
+			problems = append(problems, fmt.Sprintf("import %s%s: %s", at, typ,
+				unknownModule(im.Module)))
+		case links[im.Module][im.Name] == "":
+			problems = append(problems, fmt.Sprintf("import %s%s: there is no such function",
+				at, typ))
+		case links[im.Module][im.Name] != typ:
+			problems = append(problems, fmt.Sprintf("import %s%s: the function is %s", at, typ,
+				links[im.Module][im.Name]))
+		}
+	}
+	return problems
+}
+
+func unknownModule(name string) string {
+	if strings.HasPrefix(name, "wasmagent_v") {
+		return fmt.Sprintf("this host speaks version %d of the contract, %s",
+			abi.Version, abi.ImportModule)
+	}
+	return "the host has no such module"
+}
+
+func checkExports(f *rewrite.Facts) (problems []string) {
+	has := map[string]rewrite.Export{}
+	for _, e := range f.Exports {
+		has[e.Name] = e
+	}
+	for _, want := range exports {
+		got, ok := has[want.name]
+		switch {
+		case !ok && want.required:
+			problems = append(problems, fmt.Sprintf("export %s is missing", want.name))
+		case ok && (got.Kind != rewrite.Func || got.Type.String() != noneToNone):
+			problems = append(problems, fmt.Sprintf("export %s must be a function %s, and is %s",
+				want.name, noneToNone, strings.TrimSpace(got.Kind.String()+" "+signature(got.Kind, got.Type))))
+		}
+	}
+	if _, ok := has["_start"]; ok && len(problems) > 0 {
+		problems = append(problems, "it exports _start: a command, where a plugin is a reactor "+
+			"(in Go: -buildmode=c-shared)")
+	}
+	if got, ok := has[abi.ExportMemory]; !ok || got.Kind != rewrite.Memory {
+		problems = append(problems, fmt.Sprintf("export %s, its memory, is missing",
+			abi.ExportMemory))
+	}
+	return problems
+}
+
+func checkMemory(f *rewrite.Facts, l Limits) []string {
+	if f.Memory == nil || f.Memory.Imported {
+		return []string{"a plugin defines one memory of its own"}
+	}
+	if limit := uint64(l.Memory) / pageBytes; f.Memory.Min > limit {
+		return []string{fmt.Sprintf(
+			"its memory begins with %d pages of 64 KiB, past the limit of %d (limits.memory)",
+			f.Memory.Min, limit)}
+	}
+	return nil
+}
+
+// shown is a guest's name as errors print it: clean and cut.
+func shown(name string) string {
+	const max = 80
+	if clean := abi.CleanText(name, max); clean == name {
+		return name
+	} else {
+		return fmt.Sprintf("%q", clean)
+	}
+}
+
+// missingGrants lists what a plugin needs, by its imports or its manifest, and cannot have. A need
+// that all its entries mark as optional does not count: its functions answer "denied".
+func missingGrants(f *rewrite.Facts, m *abi.Manifest) (missing []string) {
+	needs := &m.Needs
+	optionalHTTP := len(needs.HTTP) > 0 &&
+		!slices.ContainsFunc(needs.HTTP, func(n abi.HTTPNeed) bool { return !n.Optional })
+	if !optionalHTTP && (len(needs.HTTP) > 0 || imports(f, "http")) {
+		missing = append(missing, "http")
+	}
+	optionalKV := needs.KV != nil && needs.KV.Optional
+	if !optionalKV && (needs.KV != nil || imports(f, "kv")) {
+		missing = append(missing, "kv")
+	}
+	for _, n := range needs.Files {
+		if !n.Optional {
+			missing = append(missing, "files "+n.Guest)
+		}
+	}
+	for _, n := range needs.Env {
+		if n.Default == "" {
+			missing = append(missing, "env "+n.Name)
+		}
+	}
+	for _, n := range needs.Secrets {
+		missing = append(missing, "secret "+n.Name)
+	}
+	return missing
+}
+
+// imports reports whether a host function is imported.
+func imports(f *rewrite.Facts, name string) bool {
+	return slices.ContainsFunc(f.Imports, func(im rewrite.Import) bool {
+		return im.Module == abi.ImportModule && im.Name == name
+	})
+}

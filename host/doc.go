@@ -1,0 +1,42 @@
+// Package host runs guests inside limits. It is the only room that knows the WebAssembly engine.
+//
+// An [Engine] turns bytes into a [Module]: it holds them against the plugin contract, compiles
+// them, and takes a first instance through the stages of loading (instantiate, initialize,
+// describe, warmup), each under limits. What cannot work is refused there, as a [*LoadError] that
+// names the stage. A Module is compiled code under one [Policy]; its Call runs one call in an
+// instance that has seen no other call, and gives the guest's reply as the bytes it handed over:
+// reading them is abi's work, and they are as hostile as everything else that a guest says.
+//
+// # How a call can end
+//
+// With a reply and no error; or with what the guest did: [*TrapError], [*ExitError], [*LimitError],
+// [*ContractError], each of which has a stable wire name. A reply counts only when the guest then
+// returns: what ends badly after it wins. A caller who gives up gets the cause of its own context,
+// so that a plugin's time limit and the caller's are never mixed up. Every other error is the
+// host's own.
+//
+// # Limits
+//
+// A zero [Limits] is safe: 30 s a call, 5 s a stage of loading, 128 MiB of memory, 16 MiB of
+// request and of reply, 64 KiB of stdout and stderr each, 100 log lines a second, 16 instances.
+// Ranges that a guest names are checked in 64 bits against its memory and the limit before anything
+// is allocated. Waiting for an instance counts against the caller's context, never against the
+// plugin's time.
+//
+// Time is looked at wherever a loop begins again and in every host function. A guest that recurses
+// too deep is ended by the stack limit; one that recurses in breadth, without ever looping, can
+// outrun its time.
+//
+// # What a guest has
+//
+// The functions of module wasmagent_v1, and WASI preview 1 with no directories, no sockets, no
+// environment, an empty stdin, real clocks and cryptographic randomness. Nothing of it is shared
+// between instances.
+//
+// # Compiled code on disk
+//
+// With [Config].CacheDir, compiled code outlives the process. It is machine code, so an entry is
+// used only when an HMAC under [Config].CacheKey says that this installation wrote it for these
+// very bytes; the bytes that were authenticated are the ones that the engine loads. Anything else
+// is compiled anew.
+package host

@@ -1,0 +1,252 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
+	"github.com/wasmagent/wasmagent/host/internal/wasi"
+)
+
+// Engine compiles modules and runs them. It is safe for concurrent use.
+type Engine struct {
+	logger  *slog.Logger
+	runtime wazero.Runtime
+	links   map[string]map[string]string // signatures by module and function: what can be imported
+	config  wazero.ModuleConfig          // what all instances have in common
+	disk    *diskCache                   // nil without a CacheDir
+	workers chan struct{}                // held while compiling
+	clock   *wasi.Clock                  // one for all guests: it never goes back
+	turns   turns                        // held while a guest's code runs
+	budget  budget                       // of the memory of all guests
+	verify  bool
+
+	mu      sync.Mutex
+	closed  bool
+	gone    chan struct{} // closed when Close has ended
+	modules map[*Module]struct{}
+	codes   map[digest]*code
+	builds  sync.WaitGroup
+}
+
+// features are those of the core specification, version 2, with tail calls and extended constants.
+const features = api.CoreFeaturesV2 |
+	experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
+
+func runtimeConfig() wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfig().
+		WithCoreFeatures(features).
+		WithDebugInfoEnabled(false) // DWARF is one more parser of a stranger's bytes
+}
+
+// New makes an engine. ctx bounds the making only.
+func New(ctx context.Context, cfg *Config) (*Engine, error) {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	if cfg.Memory < 0 {
+		return nil, fmt.Errorf("memory: %d is negative", cfg.Memory)
+	}
+	e := &Engine{
+		logger:  cfg.Logger,
+		clock:   wasi.NewClock(0),
+		turns:   newTurns(runtime.GOMAXPROCS(0)),
+		budget:  budget{max: cmp.Or(cfg.Memory, DefaultTotalMemory)},
+		verify:  cfg.Verify,
+		gone:    make(chan struct{}),
+		modules: map[*Module]struct{}{},
+		codes:   map[digest]*code{},
+	}
+	if e.logger == nil {
+		e.logger = slog.New(slog.DiscardHandler)
+	}
+	workers := cfg.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	e.workers = make(chan struct{}, workers)
+
+	config := runtimeConfig()
+	if cfg.CacheDir != "" {
+		disk, err := openDiskCache(cfg.CacheDir, cfg.CacheKey, e.logger)
+		if err != nil {
+			return nil, fmt.Errorf("cache of compiled code: %w", err)
+		}
+		e.disk = disk
+		config = config.WithCompilationCache(disk.engine)
+	}
+	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err := e.link(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("host functions: %w", err), e.closeEngine(ctx))
+	}
+	e.config = wazero.NewModuleConfig().
+		WithName(""). // anonymous: names of guests must not meet
+		WithStartFunctions()
+	return e, nil
+}
+
+// link makes the modules that guests import from, and remembers what is in them.
+func (e *Engine) link(ctx context.Context) error {
+	e.links = map[string]map[string]string{abi.ImportModule: {}, wasi.Module: {}}
+	own := e.runtime.NewHostModuleBuilder(abi.ImportModule)
+	for _, f := range hostCalls {
+		e.export(own, abi.ImportModule, f.name, hostFunction(f.call), i32s(f.params), i32s(f.results))
+	}
+	preview1 := e.runtime.NewHostModuleBuilder(wasi.Module)
+	for _, f := range wasi.Functions(wasiState) {
+		e.export(preview1, wasi.Module, f.Name, f.Call, f.Params, f.Results)
+	}
+	meter := e.runtime.NewHostModuleBuilder(rewrite.TickModule)
+	meter.NewFunctionBuilder().WithGoModuleFunction(tick, nil, nil).Export(rewrite.TickName)
+	for _, b := range []wazero.HostModuleBuilder{own, preview1, meter} {
+		if _, err := b.Instantiate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) export(b wazero.HostModuleBuilder, module, name string, f api.GoModuleFunc,
+	params, results []api.ValueType) {
+	b.NewFunctionBuilder().WithGoModuleFunction(f, params, results).Export(name)
+	e.links[module][name] = rewrite.FuncType{
+		Params: valTypes(params), Results: valTypes(results),
+	}.String()
+}
+
+func i32s(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.ValueTypeI32}, n) }
+
+func valTypes(types []api.ValueType) []rewrite.ValType {
+	list := make([]rewrite.ValType, len(types))
+	for i, t := range types {
+		list[i] = rewrite.ValType(t)
+	}
+	return list
+}
+
+// Compile makes a plugin of a module under a policy: it checks, compiles, initialises and describes
+// it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm is
+// not kept. A compile that has begun is not ended by ctx, but Compile returns.
+func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
+	m, facts, err := e.prepare(ctx, wasm, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.load(ctx, wasm, facts); err != nil {
+		return nil, errors.Join(err, m.Close(ctx))
+	}
+	return m, nil
+}
+
+// Describe gives the manifest that a module describes itself with, byte for byte, to be stamped into
+// it. It takes a module as far as Compile does to learn it, but needs no grants, and a manifest that
+// is stamped in already does not count.
+func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, error) {
+	m, _, err := e.prepare(ctx, wasm, p)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := m.describeOnce(ctx)
+	return raw, errors.Join(err, m.Close(ctx))
+}
+
+// prepare checks and compiles a module. Nothing of it runs.
+func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *rewrite.Facts, error) {
+	limits, err := p.Limits.withDefaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Limits = limits
+	if size := int64(len(wasm)); size > limits.Module {
+		return nil, nil, &LoadError{Stage: "preflight",
+			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
+	}
+	facts, err := preflight(wasm)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkContract(facts, e.links, limits); err != nil {
+		return nil, nil, &LoadError{Stage: "contract", Err: err}
+	}
+	c, err := e.code(ctx, wasm, facts)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := e.register(c, p)
+	if err != nil {
+		e.release(c)
+		return nil, nil, err
+	}
+	m.digest = sha256.Sum256(wasm)
+	return m, facts, nil
+}
+
+func (e *Engine) register(c *code, p Policy) (*Module, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, ErrClosed
+	}
+	m := newModule(e, c, p)
+	e.modules[m] = struct{}{}
+	return m, nil
+}
+
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+func (e *Engine) forget(m *Module) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.modules, m)
+}
+
+// Close closes all modules as Module.Close does, and the engine. It may be called twice.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	first := !e.closed
+	e.closed = true
+	modules := make([]*Module, 0, len(e.modules))
+	for m := range e.modules {
+		modules = append(modules, m)
+	}
+	e.mu.Unlock()
+	if !first {
+		<-e.gone
+		return nil
+	}
+	defer close(e.gone)
+
+	errs := make([]error, len(modules)+1)
+	var all sync.WaitGroup
+	for i, m := range modules {
+		all.Go(func() { errs[i] = m.Close(ctx) })
+	}
+	all.Wait()
+	e.builds.Wait()
+	errs[len(modules)] = e.closeEngine(ctx)
+	return errors.Join(errs...)
+}
+
+func (e *Engine) closeEngine(ctx context.Context) error {
+	err := guard(func() error { return e.runtime.Close(ctx) })
+	if e.disk != nil {
+		err = errors.Join(err, e.disk.Close())
+	}
+	return err
+}

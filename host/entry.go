@@ -1,0 +1,113 @@
+package host
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// entry is one module's compiled code, as the engine coded it.
+type entry struct {
+	name string // the engine's name for the file, a hash in hex
+	code []byte
+}
+
+// An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the code.
+const (
+	entryVersion  = "wasmagent compiled code 1, " + engineVersion + "\n"
+	entryMAC      = sha256.Size
+	entryName     = 2 * sha256.Size
+	maxEntryBytes = 1 << 30
+)
+
+// engineVersion keeps code of another engine out, also where the engine does not know its own version.
+const engineVersion = "wazero v1.12.0"
+
+var errEntry = errors.New("the cache entry is damaged, or was not written by this installation")
+
+func (c *diskCache) path(d digest) string {
+	return filepath.Join(c.entries, hex.EncodeToString(d[:]))
+}
+
+// mac authenticates an entry's name and code, for this module, engine and kind of machine.
+func (c *diskCache) mac(d digest, nameAndCode []byte) []byte {
+	h := hmac.New(sha256.New, c.key)
+	h.Write([]byte(entryVersion + c.sub + "\n"))
+	h.Write(d[:])
+	h.Write(nameAndCode)
+	return h.Sum(nil)
+}
+
+// read gives a module's entry. The bytes it has verified are the ones it gives.
+func (c *diskCache) read(d digest) (entry, error) {
+	b, used, err := readFile(c.path(d), maxEntryBytes)
+	if err != nil {
+		return entry{}, err
+	}
+	if len(b) < entryMAC+entryName || !hmac.Equal(b[:entryMAC], c.mac(d, b[entryMAC:])) {
+		return entry{}, errEntry
+	}
+	if time.Since(used) > entryTouch {
+		now := time.Now()
+		_ = os.Chtimes(c.path(d), now, now) // at worst it is removed early
+	}
+	name, code := b[entryMAC:entryMAC+entryName], b[entryMAC+entryName:]
+	return entry{name: string(name), code: code}, nil
+}
+
+// write replaces a module's entry in one step, so that other processes see the old one or the new.
+func (c *diskCache) write(d digest, e entry) (err error) {
+	if len(e.name) != entryName {
+		return fmt.Errorf("the engine's file name %q is not %d characters long", e.name, entryName)
+	}
+	body := append([]byte(e.name), e.code...)
+	f, err := os.CreateTemp(c.private, "entry-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(append(c.mac(d, body), body...))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), c.path(d))
+}
+
+// takeOnly reads and removes the one file of a directory.
+func takeOnly(dir string) (entry, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return entry{}, err
+	}
+	if len(list) != 1 {
+		return entry{}, fmt.Errorf("%d files where the engine writes one", len(list))
+	}
+	file := filepath.Join(dir, list[0].Name())
+	code, _, err := readFile(file, maxEntryBytes)
+	if err := errors.Join(err, os.Remove(file)); err != nil {
+		return entry{}, err
+	}
+	return entry{name: list[0].Name(), code: code}, nil
+}
+
+// readFile reads a regular file of at most max bytes, and tells when it was last modified.
+func readFile(path string, max int64) (_ []byte, modified time.Time, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, modified, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > max {
+		return nil, modified, fmt.Errorf("%s: not a file of at most %s", path, byteText(max))
+	}
+	b, err := os.ReadFile(path)
+	return b, info.ModTime(), err
+}

@@ -1,0 +1,178 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
+	"github.com/wasmagent/wasmagent/host/internal/snapshot"
+	"github.com/wasmagent/wasmagent/host/internal/wasi"
+)
+
+// instance is a module with a memory of its own. It belongs to one goroutine at a time.
+type instance struct {
+	module  *Module
+	memory  *snapshot.Memory
+	mod     api.Module
+	ctx     context.Context // leads host functions back here
+	call    api.Function
+	fuel    api.MutableGlobal
+	globals []api.MutableGlobal // the guest's, in the order of the plan
+
+	wasi           wasi.State
+	stdout, stderr stream
+	run            run // the one under way
+	request        []byte
+	broken         bool // not to be used again
+}
+
+type instanceKey struct{}
+
+func instanceOf(ctx context.Context) *instance { return ctx.Value(instanceKey{}).(*instance) }
+
+func wasiState(ctx context.Context) *wasi.State { return &instanceOf(ctx).wasi }
+
+// instantiate makes an instance with a memory: a new one, or a clone of an image. Nothing of it runs.
+func (m *Module) instantiate(memory *snapshot.Memory) (_ *instance, err error) {
+	in := &instance{module: m, memory: memory, stderr: stream{stderr: true}}
+	in.ctx = context.WithValue(context.Background(), instanceKey{}, in)
+	in.wasi = wasi.State{
+		Args: []string{"plugin"}, Stdout: &in.stdout, Stderr: &in.stderr,
+		Clock: m.engine.clock, Wait: in.sleep, Spend: in.charge,
+	}
+	defer func() {
+		if err != nil {
+			in.close()
+		}
+	}()
+	ctx := experimental.WithMemoryAllocator(in.ctx, memory)
+	err = guard(func() (err error) {
+		in.mod, err = m.engine.runtime.InstantiateModule(ctx, m.code.compiled, m.engine.config)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	in.fuel = in.mod.ExportedGlobal(rewrite.FuelName).(api.MutableGlobal)
+	for _, g := range m.code.plan.Globals {
+		in.globals = append(in.globals, in.mod.ExportedGlobal(g.Name).(api.MutableGlobal))
+	}
+	in.call = in.mod.ExportedFunction(abi.ExportCall)
+	return in, nil
+}
+
+// newInstance makes an instance as the module's bytes say, up to where its initialisation begins.
+func (m *Module) newInstance(ctx context.Context, obs *Observer) (*instance, error) {
+	memory, err := m.newMemory(nil)
+	if err != nil {
+		return nil, err
+	}
+	in, err := m.instantiate(memory)
+	if err != nil {
+		return nil, &LoadError{Stage: stageInstantiate, Err: engineError(err)}
+	}
+	in.wasi.Fixed = m.fixed()
+	if err := in.initialize(ctx, obs); err != nil {
+		in.close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// newMemory makes a memory, at the cost of idle instances if the budget wants that.
+func (m *Module) newMemory(image *snapshot.Image) (*snapshot.Memory, error) {
+	plan := &m.code.plan
+	opts := &snapshot.Options{
+		Image: image, Min: int64(plan.MemoryMin) * pageBytes,
+		Declared: declared(plan), Charge: m.engine.budget.charge,
+	}
+	memory, err := snapshot.New(m.limits.Memory, opts)
+	for err != nil && m.engine.evict() {
+		memory, err = snapshot.New(m.limits.Memory, opts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memory for an instance: %w", err)
+	}
+	return memory, nil
+}
+
+// declared is the module's own maximum in bytes, 0 when it has none.
+func declared(plan *rewrite.Plan) int64 {
+	if plan.MemoryMax >= snapshot.MaxSize/pageBytes {
+		return 0 // the policy's limit is always less
+	}
+	return int64(plan.MemoryMax) * pageBytes
+}
+
+// initialize does what instantiating the original module would have done, and _initialize.
+func (in *instance) initialize(ctx context.Context, obs *Observer) error {
+	for i, d := range in.module.code.plan.Data {
+		if !in.mod.Memory().Write(d.Offset, d.Bytes) {
+			return &LoadError{Stage: stageInstantiate, Err: fmt.Errorf(
+				"data segment %d: %d bytes at %d do not fit into its memory of %d bytes",
+				i, len(d.Bytes), d.Offset, in.memory.Size())}
+		}
+	}
+	if start := in.module.code.plan.Start; start != "" {
+		if err := in.load(ctx, stageInstantiate, obs, start); err != nil {
+			return err
+		}
+	}
+	return in.load(ctx, stageInitialize, obs, abi.ExportInitialize)
+}
+
+// load runs an exported function as a stage of loading, if the module has it.
+func (in *instance) load(ctx context.Context, stage string, obs *Observer, export string) error {
+	fn := in.mod.ExportedFunction(export)
+	if fn == nil {
+		return nil
+	}
+	in.begin(ctx, stage, obs)
+	return in.enter(fn)
+}
+
+// begin readies the instance for a run. A nil observer is an empty one.
+func (in *instance) begin(ctx context.Context, stage string, obs *Observer) {
+	if obs == nil {
+		obs = &Observer{}
+	}
+	limits := in.module.limits
+	in.run = run{stage: stage, caller: ctx, limit: limits.Load, obs: obs}
+	sink := obs.Output
+	if sink != nil {
+		sink = func(stderr bool, b []byte) { in.outside(func() { obs.Output(stderr, b) }) }
+	}
+	in.stdout.reset(limits.Stdio, sink)
+	in.stderr.reset(limits.Stdio, sink)
+}
+
+// enter lets the guest run, for as long as it may, and says what became of it.
+func (in *instance) enter(fn api.Function) error {
+	r, turns := &in.run, in.module.engine.turns
+	if err := turns.take(r.caller); err != nil {
+		return err
+	}
+	in.startFuel()
+	r.deadline = time.Now().Add(r.limit)
+	err := guard(func() error { return fn.CallWithStack(in.ctx, nil) })
+	turns.give()
+	err = in.outcome(err)
+	if err == nil || r.inCall() || r.why == errCancelled || r.why == ErrClosed {
+		return err
+	}
+	return &LoadError{Stage: r.stage, Err: err}
+}
+
+func (in *instance) close() {
+	if in.mod != nil {
+		// Its error is that of open files, and there are none.
+		_ = guard(func() error { return in.mod.Close(context.Background()) })
+	}
+	// The engine frees the memory of an instance that it made. This is for one that it did not.
+	_ = in.memory.Close()
+}

@@ -1,0 +1,90 @@
+package host
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// How much of a guest's stderr errors and stats show, in bytes: its beginning, since a run-time
+// that gives up says why and then prints every stack it has, and its end.
+const (
+	headBytes = 1 << 10
+	tailBytes = 3 << 10
+)
+
+// stream is a guest's stdout or stderr. It never fails and never blocks: what is past the limit is
+// counted and forgotten.
+type stream struct {
+	stderr bool
+	limit  int64 // bytes handed on
+	sink   func(stderr bool, b []byte)
+	passed int64
+	total  int
+	head   []byte // the first headBytes, of stderr only
+	tail   []byte // what follows, at least its last tailBytes
+}
+
+// reset begins anew.
+func (s *stream) reset(limit int64, sink func(stderr bool, b []byte)) {
+	*s = stream{stderr: s.stderr, limit: limit, sink: sink, head: s.head[:0], tail: s.tail[:0]}
+}
+
+func (s *stream) Write(b []byte) (int, error) {
+	if room := s.limit - s.passed; room > 0 && s.sink != nil {
+		part := b[:min(int64(len(b)), room)]
+		s.passed += int64(len(part))
+		s.sink(s.stderr, part)
+	}
+	if s.stderr {
+		s.keep(b)
+	}
+	return len(b), nil
+}
+
+func (s *stream) keep(b []byte) {
+	s.total += len(b)
+	n := min(headBytes-len(s.head), len(b))
+	s.head, b = append(s.head, b[:n]...), b[n:]
+	if len(b) > tailBytes {
+		b = b[len(b)-tailBytes:]
+	}
+	if s.tail = append(s.tail, b...); len(s.tail) > 2*tailBytes {
+		s.tail = append(s.tail[:0], s.tail[len(s.tail)-tailBytes:]...)
+	}
+}
+
+// text is what there was, with its middle left out if it was long, fit to be printed.
+func (s *stream) text() string {
+	tail := s.tail[max(len(s.tail)-tailBytes, 0):]
+	text := string(s.head)
+	if left := s.total - len(s.head) - len(tail); left > 0 {
+		text += fmt.Sprintf("\n[%d bytes left out]\n", left)
+	}
+	return escape(text+string(tail), "\n\t")
+}
+
+// escape makes a guest's text harmless where people read it: everything that is not printable, but
+// for the characters in keep, is shown as Go would write it in a string.
+func escape(s, keep string) string {
+	plain := func(r rune) bool { return strconv.IsPrint(r) || strings.ContainsRune(keep, r) }
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case plain(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		s = s[size:]
+	}
+	return b.String()
+}

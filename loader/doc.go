@@ -1,0 +1,29 @@
+// Package loader turns a directory of plugins into verified tools.
+//
+// A plugin is a file DIR/NAME.wasm or a folder DIR/NAME with a plugin.wasm inside. Its identity is
+// that NAME, never a word of its own. [OpenDir] looks at every one and gives a [Dir]: the good
+// plugins with their tools, and the others each with the reason why it offers none. One broken
+// plugin never hides another.
+//
+// # What is read, and when something runs
+//
+// Listing runs as little as it can. A stamped plugin tells its tools in a custom section, which is
+// read and not run; any other is compiled and described once. What was learned is kept in the
+// cache directory under the file's identity (device, inode, size, times), so that the next start
+// lists a thousand plugins without opening one. The list is sealed with a key from the state
+// directory: a list that somebody else wrote counts as none.
+//
+// A plugin is compiled when one of its tools is first called. The bytes that are compiled are the
+// bytes that are hashed; when they are not the bytes that were listed, the call is refused.
+//
+// # Authority
+//
+// Nothing inside a plugin directory is authority. A policy or an approvals file found there is
+// reported and ignored, and a plugin that needs more than the sandbox gives to everybody is
+// refused with a [NotAllowedError] that names what it needs.
+//
+// # Names
+//
+// Two plugins of one directory that claim the same tool name lose it both: whoever came first
+// would otherwise be decided by a file name. [Plugin.Withheld] names both files.
+package loader

@@ -1,0 +1,76 @@
+package loader
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wasmagent/wasmagent/abi"
+)
+
+// LoadError is a plugin that cannot be loaded: the file cannot be read, is no plugin, or did not get
+// through a stage of loading. Err is often a *host.LoadError.
+type LoadError struct {
+	Plugin, Path string
+	Err          error
+}
+
+func (e *LoadError) Error() string {
+	return fmt.Sprintf("plugin %q (%s): %v", e.Plugin, show(e.Path), e.Err)
+}
+
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// NotAllowedError is a plugin that needs what its operator has not granted.
+type NotAllowedError struct {
+	Plugin, Path string
+	Needs        []string // such as "http api.example.com" and "kv", sorted
+}
+
+func (e *NotAllowedError) Error() string {
+	return fmt.Sprintf("plugin %q (%s) is not allowed: it needs %s, and nothing is granted to it",
+		e.Plugin, show(e.Path), strings.Join(e.Needs, ", "))
+}
+
+// CollisionError is a name that several files claim. None of them gets it.
+type CollisionError struct {
+	What  string   // "tool" or "plugin"
+	Name  string   // the name
+	Paths []string // the files, sorted
+}
+
+func (e *CollisionError) Error() string {
+	return fmt.Sprintf("%s %q is claimed by %s: none of them offers it; rename or remove one",
+		e.What, e.Name, show(strings.Join(e.Paths, " and ")))
+}
+
+// ChangedError is a file that is not the one that was listed.
+type ChangedError struct {
+	Listed, Found string // digests
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("the file changed after it was listed (%s, now %s): open the directory again",
+		short(e.Listed), short(e.Found))
+}
+
+// AuthorityError is a file inside a plugin directory that only an operator may write elsewhere.
+type AuthorityError struct{ File string }
+
+func (e *AuthorityError) Error() string {
+	return fmt.Sprintf("%s lies inside a plugin directory and has no authority there: "+
+		"an operator's settings live in the configuration directory; remove it", show(e.File))
+}
+
+// maxPath is how many characters of a path are shown.
+const maxPath = 4096
+
+// show makes a path fit to print: whoever fills a directory also chooses its file names.
+func show(path string) string { return abi.CleanText(path, maxPath) }
+
+// short cuts a digest for people: the algorithm and twelve digits.
+func short(digest string) string {
+	if len(digest) > len("sha256:")+12 {
+		return digest[:len("sha256:")+12]
+	}
+	return digest
+}

@@ -1,0 +1,63 @@
+package loader
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const (
+	keyFile  = "cache.key"
+	keyBytes = 32
+)
+
+// sealKey gives the key that seals the caches, and makes it when there is none. Whoever can write the
+// cache directory but not read this file cannot plant anything in a cache.
+func sealKey(dir string) ([]byte, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, keyFile)
+	key, err := readKey(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := makeKey(path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return readKey(path) // another process may have been first
+}
+
+func readKey(path string) ([]byte, error) {
+	key, info, err := read(path, keyBytes)
+	if err != nil {
+		return nil, fmt.Errorf("cache key %s: %w", path, err)
+	}
+	if len(key) != keyBytes {
+		return nil, fmt.Errorf("cache key %s: %d bytes instead of %d: remove it and the caches are "+
+			"built anew", path, len(key), keyBytes)
+	}
+	if err := private(info); err != nil {
+		return nil, fmt.Errorf("cache key %s: %w", path, err)
+	}
+	return key, nil
+}
+
+// makeKey writes a new key beside path and links it into place, so that nobody ever reads half of one.
+func makeKey(path string) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), keyFile+".*") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	key := make([]byte, keyBytes)
+	rand.Read(key) // never fails
+	_, err = f.Write(key)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), path)
+}

@@ -1,0 +1,146 @@
+package loader
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2/maybe"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/abihost"
+)
+
+const (
+	// listVersion changes when what is kept, or what a plugin must fulfil to be kept, changes.
+	listVersion = 1
+	// maxListBytes bounds a kept list, in bytes; a larger file counts as none.
+	maxListBytes = 64 << 20
+	// racyWindow is how old a file must be before it is kept: a file system stamps its times in
+	// steps, and a change within the same step would not show.
+	racyWindow = 100 * time.Millisecond
+)
+
+// list is what is known of the plugins of one directory without opening them. It is kept in a file, sealed
+// with a key: a file that is missing, cut, of another version or not ours is an empty list.
+type list struct {
+	file string
+	key  []byte
+
+	mu      sync.Mutex
+	old     map[string]entry // by path, as kept
+	kept    map[string]entry // by path, seen or learned now
+	changed bool
+}
+
+type entry struct {
+	File     identity
+	Digest   string
+	Manifest []byte // as abi.AppendManifest codes it
+}
+
+// identity tells one state of a file from another without reading it.
+type identity struct {
+	Dev, Ino     uint64
+	Size         int64
+	MTime, CTime int64 // nanoseconds; CTime is 0 where the system has none
+}
+
+// sealed is the form on disk: a MAC over Body, and Body, the JSON of body.
+type sealed struct {
+	MAC  []byte
+	Body json.RawMessage
+}
+
+type body struct {
+	Version int
+	Plugins map[string]entry
+}
+
+// openList reads the list kept for origin, a path, below dir.
+func openList(dir, origin string, key []byte) *list {
+	if abs, err := filepath.Abs(origin); err == nil {
+		origin = abs
+	}
+	name := sha256.Sum256([]byte(origin))
+	l := &list{
+		file: filepath.Join(dir, hex.EncodeToString(name[:16])+".json"),
+		key:  key, old: map[string]entry{}, kept: map[string]entry{},
+	}
+	raw, _, err := read(l.file, maxListBytes)
+	if err != nil {
+		return l
+	}
+	var s sealed
+	if json.Unmarshal(raw, &s) != nil || !hmac.Equal(s.MAC, l.mac(s.Body)) {
+		return l
+	}
+	var b body
+	if json.Unmarshal(s.Body, &b) == nil && b.Version == listVersion {
+		l.old = b.Plugins
+	}
+	return l
+}
+
+// find gives what is kept of the file that info describes.
+func (l *list) find(path string, info fs.FileInfo) (digest string, m abi.Manifest, ok bool) {
+	e, ok := l.old[path]
+	if !ok || e.File != identify(info) {
+		return "", abi.Manifest{}, false
+	}
+	m, err := abihost.ParseManifest(e.Manifest)
+	if err != nil {
+		return "", abi.Manifest{}, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept[path] = e
+	return e.Digest, m, true
+}
+
+// keep remembers what was learned from a file that was read at a time.
+func (l *list) keep(path string, info fs.FileInfo, at time.Time, digest string, m *abi.Manifest) {
+	id := identify(info)
+	if at.Sub(info.ModTime()) < racyWindow || at.Sub(time.Unix(0, id.CTime)) < racyWindow {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changed = true
+	l.kept[path] = entry{File: id, Digest: digest, Manifest: abi.AppendManifest(nil, m)}
+}
+
+// save writes the list if it says something new. Entries of files that were not seen are dropped.
+func (l *list) save() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.changed && len(l.kept) == len(l.old) {
+		return nil
+	}
+	raw, err := json.Marshal(body{Version: listVersion, Plugins: l.kept})
+	if err != nil {
+		return err
+	}
+	raw, err = json.Marshal(sealed{MAC: l.mac(raw), Body: raw})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(l.file), 0o700); err != nil {
+		return err
+	}
+	return maybe.WriteFile(l.file, raw, 0o600)
+}
+
+// mac binds a body to the key and to its file name, so that no list passes for another.
+func (l *list) mac(body []byte) []byte {
+	h := hmac.New(sha256.New, l.key)
+	h.Write([]byte("wasmagent list\x00" + filepath.Base(l.file) + "\x00"))
+	h.Write(body)
+	return h.Sum(nil)
+}

@@ -1,0 +1,304 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/abihost"
+	"github.com/wasmagent/wasmagent/host"
+)
+
+// plugin is one candidate through its life: listed, and compiled when it is first called.
+type plugin struct {
+	Plugin
+	scope  string // the directory's real path and the plugin's name
+	tools  []*tool
+	opts   *Options
+	engine *host.Engine
+
+	mu     sync.Mutex
+	flight *flight // the compile that runs or was good; nil before, and after a passing failure
+	closed bool
+}
+
+// flight is one compile that any number of calls wait for.
+type flight struct {
+	done   chan struct{} // closed when module and err are set
+	module *host.Module
+	err    error
+}
+
+func newPlugin(c candidate, engine *host.Engine, opts *Options) *plugin {
+	p := &plugin{engine: engine, opts: opts}
+	p.Name, p.Path = c.name, c.path
+	p.scope = scopeOf(c)
+	if c.err != nil {
+		p.Err = p.fault(c.err)
+	}
+	return p
+}
+
+func (p *plugin) fault(err error) error {
+	if na, ok := errors.AsType[*NotAllowedError](err); ok {
+		return na
+	}
+	return &LoadError{Plugin: p.Name, Path: p.Path, Err: err}
+}
+
+// list learns what the plugin offers, from what is kept where that still holds. Its error is ctx's; the
+// plugin's own troubles are in p.Err.
+func (p *plugin) list(ctx context.Context, kept *list) error {
+	err := p.recall(kept)
+	if errors.Is(err, errUnknown) {
+		err = p.learn(ctx, kept)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		p.Err = p.fault(err)
+	}
+	return nil
+}
+
+// errUnknown is a file of which nothing is kept.
+var errUnknown = errors.New("not in the list")
+
+func (p *plugin) recall(kept *list) error {
+	info, err := stat(p.Path, p.maxModule())
+	if err != nil {
+		return err
+	}
+	p.Size = info.Size()
+	digest, m, ok := kept.find(p.Path, info)
+	if !ok {
+		return errUnknown
+	}
+	p.Digest = digest
+	return p.admit(m)
+}
+
+// learn reads the file, and runs its description only when it is not stamped.
+func (p *plugin) learn(ctx context.Context, kept *list) error {
+	at := p.opts.clock()
+	wasm, info, err := p.read()
+	if err != nil {
+		return err
+	}
+	p.Size, p.Digest = info.Size(), digestOf(wasm)
+	m, err := p.describe(ctx, wasm)
+	if err != nil {
+		return err
+	}
+	kept.keep(p.Path, info, at, p.Digest, &m)
+	return p.admit(m)
+}
+
+func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error) {
+	raw, stamped, err := abihost.Section(wasm)
+	if err != nil {
+		return abi.Manifest{}, err
+	}
+	if stamped {
+		return abihost.ParseManifest(raw)
+	}
+	module, err := p.compile(ctx, wasm)
+	if err == nil {
+		return module.Manifest(), module.Close(ctx)
+	}
+	if !isType[*NotAllowedError](err) {
+		return abi.Manifest{}, err
+	}
+	return p.describeRefused(ctx, wasm, err)
+}
+
+// describeRefused learns what a plugin would offer that needs what nobody granted, for whoever is to
+// decide. admit says what it needs; refused stands when only its imports tell.
+func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error) (
+	abi.Manifest, error) {
+	raw, err := p.engine.Describe(ctx, wasm, host.Policy{Limits: p.opts.limits()})
+	if err != nil {
+		return abi.Manifest{}, refused
+	}
+	m, err := abihost.ParseManifest(raw)
+	if err != nil {
+		return abi.Manifest{}, refused
+	}
+	if len(required(&m.Needs)) == 0 {
+		p.Manifest = m
+		return m, refused
+	}
+	return m, nil
+}
+
+// admit takes a manifest, unless it needs what nobody granted.
+func (p *plugin) admit(m abi.Manifest) error {
+	p.Manifest = m
+	if needs := required(&m.Needs); len(needs) > 0 {
+		return &NotAllowedError{Plugin: p.Name, Path: p.Path, Needs: needs}
+	}
+	return nil
+}
+
+// module gives the compiled plugin. The first call compiles it; calls that come meanwhile wait, each no
+// longer than its own context.
+func (p *plugin) module(ctx context.Context) (*host.Module, error) {
+	f, err := p.board()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-f.done:
+		return f.module, f.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// board joins the flight, or starts one. It belongs to no call, so it runs under no call's context.
+func (p *plugin) board() (*flight, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, host.ErrClosed
+	}
+	if p.flight != nil {
+		return p.flight, nil
+	}
+	f := &flight{done: make(chan struct{})}
+	p.flight = f
+	go func() {
+		defer close(f.done)
+		if f.module, f.err = p.load(context.Background()); f.err != nil {
+			f.err = p.fault(f.err)
+			p.forget(f)
+		}
+	}()
+	return f, nil
+}
+
+// forget lets the next call try again, unless the bytes themselves are at fault.
+func (p *plugin) forget(f *flight) {
+	if _, final := errors.AsType[*host.LoadError](f.err); final {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flight = nil
+}
+
+// load compiles the very bytes that were listed.
+func (p *plugin) load(ctx context.Context) (*host.Module, error) {
+	wasm, _, err := p.read()
+	if err != nil {
+		return nil, err
+	}
+	if found := digestOf(wasm); found != p.Digest {
+		return nil, &ChangedError{Listed: p.Digest, Found: found}
+	}
+	module, err := p.compile(ctx, wasm)
+	if err != nil {
+		return nil, err
+	}
+	if !reflect.DeepEqual(module.Manifest(), p.Manifest) {
+		return nil, errors.Join(errImpure, module.Close(ctx))
+	}
+	return module, nil
+}
+
+// errImpure is a description that changes from one time to the next.
+var errImpure = errors.New("it describes itself differently than when it was listed: " +
+	abi.ExportDescribe + " must always give the same manifest")
+
+func (p *plugin) compile(ctx context.Context, wasm []byte) (*host.Module, error) {
+	module, err := p.engine.Compile(ctx, wasm, host.Policy{Limits: p.opts.limits()})
+	if need, ok := errors.AsType[*host.GrantError](err); ok {
+		return nil, &NotAllowedError{Plugin: p.Name, Path: p.Path, Needs: need.Missing}
+	}
+	return module, err
+}
+
+func (p *plugin) read() ([]byte, fs.FileInfo, error) {
+	if p.opts != nil && p.opts.onRead != nil {
+		p.opts.onRead(p.Path)
+	}
+	return read(p.Path, p.maxModule())
+}
+
+func (p *plugin) maxModule() int64 {
+	return cmp.Or(p.opts.limits().Module, host.DefaultModule)
+}
+
+// close waits for a compile that runs, then closes the module.
+func (p *plugin) close() error {
+	p.mu.Lock()
+	p.closed = true
+	f := p.flight
+	p.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	if <-f.done; f.module == nil {
+		return nil
+	}
+	return f.module.Close(context.Background())
+}
+
+// required names what must be granted, sorted; what is optional is not.
+func required(n *abi.Needs) []string {
+	var list []string
+	for _, h := range n.HTTP {
+		if !h.Optional {
+			list = append(list, "http "+h.Host)
+		}
+	}
+	if n.KV != nil && !n.KV.Optional {
+		list = append(list, "kv")
+	}
+	for _, f := range n.Files {
+		if !f.Optional {
+			list = append(list, "files "+f.Guest+" "+f.Mode)
+		}
+	}
+	for _, v := range n.Env {
+		if v.Default == "" {
+			list = append(list, "env "+v.Name)
+		}
+	}
+	for _, v := range n.Config {
+		if v.Default == "" {
+			list = append(list, "config "+v.Name)
+		}
+	}
+	for _, v := range n.Secrets {
+		list = append(list, "secret "+v.Name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// scopeOf names a plugin among all of this machine: where it really lies, and its name.
+func scopeOf(c candidate) string {
+	dir := filepath.Dir(c.path)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return dir + "#" + c.name
+}
+
+func digestOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,95 @@
+package loader_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// What a plugin would offer is known although it is refused, whether its manifest or only its imports
+// ask; a second start knows it too.
+func TestRefusedIsDescribed(t *testing.T) {
+	declared := hosttest.Plugin{Name: "declared", Needs: abi.Needs{
+		HTTP: []abi.HTTPNeed{{Host: "api.example.org"}},
+	}}
+	quiet := hosttest.Plugin{Name: "quiet", Needs: abi.Needs{KV: &abi.KVNeed{}},
+		Manifest: abi.AppendManifest(nil, &abi.Manifest{
+			Name: "quiet", Version: "1", ABI: abi.Version, Tools: []abi.ToolSpec{{Name: "quiet"}},
+		}),
+	}
+	dir, opts := t.TempDir(), options(t)
+	write(t, dir, map[string][]byte{"declared.wasm": declared.Bytes(), "quiet.wasm": quiet.Bytes()})
+	for range 2 {
+		d := open(t, dir, opts)
+		for name, need := range map[string]string{"declared": "http api.example.org", "quiet": "kv"} {
+			p := plugin(t, d, name)
+			var denied *loader.NotAllowedError
+			if !errors.As(p.Err, &denied) || !slices.Contains(denied.Needs, need) {
+				t.Errorf("%s: %v, want a NotAllowedError that names %q", name, p.Err, need)
+			}
+			if len(p.Manifest.Tools) != 1 || p.Manifest.Tools[0].Name != name {
+				t.Errorf("%s: manifest %+v, want its tool", name, p.Manifest)
+			}
+		}
+	}
+}
+
+// Each call of a guest is told with what it took, also one that failed; a refused one is not.
+func TestCalled(t *testing.T) {
+	dir, opts := t.TempDir(), options(t)
+	write(t, dir, map[string][]byte{
+		"trap.wasm": hosttest.Plugin{Name: "trap", Call: hosttest.Trap}.Bytes(),
+	})
+	var told []string
+	opts.Called = func(plugin, tool string, took host.CallStats) {
+		told = append(told, plugin+" "+tool)
+		if took.Memory != 64<<10 || took.Time <= 0 {
+			t.Errorf("%+v, want 64 KiB of memory and a time", took)
+		}
+	}
+	tool := open(t, dir, opts).Tools()[0]
+	for _, input := range []string{"{}", "{"} {
+		if _, err := tool.Invoke(t.Context(), plugins.Call{Input: json.RawMessage(input)}); err == nil {
+			t.Error("no error")
+		}
+	}
+	if want := []string{"trap trap"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// Directories can share an engine, and its code on disk.
+func TestNewEngine(t *testing.T) {
+	opts := options(t)
+	engine, err := loader.NewEngine(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	opts.Engine = engine
+	for _, name := range []string{"a", "b"} {
+		dir := t.TempDir()
+		write(t, dir, map[string][]byte{name + ".wasm": hosttest.Tiny(name)})
+		d, err := loader.OpenDir(t.Context(), dir, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Tools()[0].Invoke(t.Context(), plugins.Call{Input: []byte("{}")}); err != nil {
+			t.Error(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

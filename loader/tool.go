@@ -1,0 +1,81 @@
+package loader
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/transcode"
+	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// tool is one tool of a plugin: the bridge from a registry's call to a guest's.
+type tool struct {
+	plugin *plugin
+	spec   abi.ToolSpec
+}
+
+func newTool(p *plugin, spec abi.ToolSpec) *tool {
+	spec.Effect = abi.EffectRead // proved: nothing is linked that could change the world
+	return &tool{plugin: p, spec: spec}
+}
+
+func (t *tool) Spec() abi.ToolSpec { return t.spec }
+
+// Scope makes the keys of a plugin's tools the plugin's own: a namesake in another directory neither
+// claims nor reads them.
+func (t *tool) Scope() string { return t.plugin.scope }
+
+// Invoke carries the call's JSON to a fresh guest and its reply back.
+func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, error) {
+	module, err := t.plugin.module(ctx)
+	if err != nil {
+		return plugins.Output{}, t.loadFault(ctx, err)
+	}
+	b := buffers.Get().(*buffer)
+	defer b.free()
+	if b.input, err = transcode.AppendMsgpack(b.input[:0], call.Input); err != nil {
+		return plugins.Output{}, t.fault(plugins.ErrInvalidInput, err)
+	}
+	req := abi.Request{
+		Tool: t.spec.Name, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
+		Input: b.input,
+	}
+	var obs *host.Observer
+	if call.Log != nil || call.Progress != nil {
+		obs = &host.Observer{Log: call.Log, Progress: call.Progress}
+	}
+	reply, took, err := module.Call(ctx, req, obs, b.reply[:0])
+	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
+	if err != nil {
+		return plugins.Output{}, t.callFault(err)
+	}
+	b.reply = reply
+	return t.read(reply)
+}
+
+// buffer holds one call's request and reply. Nothing of a reply outlives its call: values become new
+// JSON, and blocks are copied.
+type buffer struct{ input, reply []byte }
+
+// maxPooledBytes is the largest buffer that is kept for the next call, in bytes.
+const maxPooledBytes = 1 << 20
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+func (b *buffer) free() {
+	if cap(b.input) <= maxPooledBytes && cap(b.reply) <= maxPooledBytes {
+		buffers.Put(b)
+	}
+}
+
+// cloneBlocks frees blocks from the buffer that they were read from.
+func cloneBlocks(blocks []abi.Block) []abi.Block {
+	blocks = slices.Clone(blocks)
+	for i := range blocks {
+		blocks[i].Data = slices.Clone(blocks[i].Data)
+	}
+	return blocks
+}

@@ -1,0 +1,234 @@
+package plugins_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/ledger"
+	"github.com/wasmagent/wasmagent/plugins/pluginstest"
+)
+
+// keyed is a registry in which every given tool's calls are identified by the field id.
+func keyed(t *testing.T, l plugins.Ledger, tools ...plugins.Tool) *plugins.Registry {
+	t.Helper()
+	keys := map[string]string{}
+	for _, tool := range tools {
+		keys[tool.Spec().Name] = "id"
+	}
+	return registry(t, &plugins.Options{Keys: keys, Ledger: l}, tools...)
+}
+
+func TestKeyReachesTheTool(t *testing.T) {
+	for _, effect := range []abi.Effect{abi.EffectRead, abi.EffectIdempotent, abi.EffectWrite} {
+		spy := replies("pay", effect, value("1"), nil)
+		res, err := call(t, keyed(t, new(ledger.Memory), spy), "pay", `{"id":"a","n":1}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := spy.Calls()[0]; got.Key != "pay:a" || got.Attempt != 1 || res.Key != "pay:a" {
+			t.Errorf("%v: the tool saw %+v, the caller got %+v", effect, got, res)
+		}
+	}
+}
+
+func TestMissingKeyRunsNothing(t *testing.T) {
+	spy := replies("pay", abi.EffectWrite, value("1"), nil)
+	l := new(ledger.Memory)
+	_, err := call(t, keyed(t, l, spy), "pay", `{"order":1}`)
+	refused, ok := errors.AsType[*plugins.KeyError](err)
+	if !ok || !errors.Is(err, plugins.ErrMissingIdempotencyKey) || refused.Path != "id" {
+		t.Fatalf("have %v", err)
+	}
+	if plugins.CauseOf(err) != "key" || plugins.FaultOf(err) != plugins.FaultCaller {
+		t.Errorf("cause %s, fault %v", plugins.CauseOf(err), plugins.FaultOf(err))
+	}
+	if len(spy.Calls()) != 0 {
+		t.Error("the tool ran")
+	}
+}
+
+// TestSecondCall has what a second call with the same key finds, by the tool's effect and the end of
+// the first call.
+func TestSecondCall(t *testing.T) {
+	tool := func(kind plugins.Kind) error { return &plugins.ToolError{Kind: kind, Err: errDown} }
+	const first = `{"id":1,"n":1}`
+	tests := []struct {
+		name   string
+		effect abi.Effect
+		err    error // of the first run
+		second string
+		want   string // copy, run, collision, in flight
+	}{
+		{"done, same", abi.EffectWrite, nil, first, "copy"},
+		{"done, same, idempotent", abi.EffectIdempotent, nil, first, "copy"},
+		{"done, other order", abi.EffectWrite, nil, ` { "n":1, "id":1 } `, "copy"},
+		{"done, other input", abi.EffectWrite, nil, `{"id":1,"n":2}`, "collision"},
+		{"done, string for number", abi.EffectWrite, nil, `{"id":"1","n":1}`, "collision"},
+		{"done, float for integer", abi.EffectWrite, nil, `{"id":1,"n":1.0}`, "collision"},
+		{"done, float key", abi.EffectWrite, nil, `{"id":1.0,"n":1}`, "run"},
+		{"done, other key", abi.EffectWrite, nil, `{"id":2,"n":1}`, "run"},
+		{"done, read", abi.EffectRead, nil, first, "run"},
+		{"idempotent failed", abi.EffectIdempotent, errDown, first, "run"},
+		{"idempotent, malformed", abi.EffectIdempotent, tool(plugins.ErrMalformedResult), first,
+			"run"},
+		{"write refused", abi.EffectWrite, tool(plugins.ErrInvalidInput), first, "run"},
+		{"write failed", abi.EffectWrite, errDown, first, "in flight"},
+		{"write failed, other input", abi.EffectWrite, errDown, `{"id":1}`, "in flight"},
+		{"write, malformed", abi.EffectWrite, tool(plugins.ErrMalformedResult), first, "in flight"},
+		{"write, not JSON", abi.EffectWrite, tool(plugins.ErrOutputSerialization), first,
+			"in flight"},
+		{"write, host's fault", abi.EffectWrite, plugins.HostFault(errDown), first, "in flight"},
+		{"write, failed by another tool's refusal", abi.EffectWrite,
+			&plugins.ToolError{Tool: "other", Kind: plugins.ErrInvalidInput}, first, "in flight"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			next := test.err
+			spy := &pluginstest.Spy{Is: abi.ToolSpec{Name: "pay", Effect: test.effect},
+				Reply: func(context.Context, plugins.Call) (plugins.Output, error) {
+					return value(`"done"`), next
+				}}
+			r := keyed(t, new(ledger.Memory), spy)
+			if _, err := call(t, r, "pay", first); (err == nil) != (test.err == nil) {
+				t.Fatal(err)
+			}
+			next = nil
+			res, err := call(t, r, "pay", test.second)
+			if got := found(res, err); got != test.want {
+				t.Errorf("the second call: %s, want %s (%v)", got, test.want, err)
+			}
+			if want := map[string]int{"run": 2}[test.want]; len(spy.Calls()) != max(want, 1) {
+				t.Errorf("%d executions", len(spy.Calls()))
+			}
+		})
+	}
+}
+
+// found says how a call ended in one word.
+func found(res plugins.Result, err error) string {
+	_, collision := errors.AsType[*plugins.CollisionError](err)
+	_, inFlight := errors.AsType[*plugins.InFlightError](err)
+	switch {
+	case collision && plugins.FaultOf(err) == plugins.FaultCaller:
+		return "collision"
+	case inFlight && plugins.FaultOf(err) == plugins.FaultWorld:
+		return "in flight"
+	case err != nil:
+		return "error"
+	case res.Copied && res.Attempts == 0 && res.From == "call-1" && string(res.Value) == `"done"`:
+		return "copy"
+	case !res.Copied && res.Attempts == 1:
+		return "run"
+	}
+	return "neither"
+}
+
+func TestBrokenOutputHoldsAWritesKey(t *testing.T) {
+	spy := replies("pay", abi.EffectWrite, value(`"text"`), nil)
+	spy.Is.OutputSchema = `{"type":"number"}`
+	r := keyed(t, new(ledger.Memory), spy)
+	if _, err := call(t, r, "pay", `{"id":1}`); !errors.Is(err, plugins.ErrMalformedResult) {
+		t.Fatal(err)
+	}
+	_, err := call(t, r, "pay", `{"id":1}`)
+	if held, ok := errors.AsType[*plugins.InFlightError](err); !ok || !held.Unresolved {
+		t.Errorf("have %v", err)
+	}
+}
+
+func TestCancelledWriteHoldsItsKey(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	spy := &pluginstest.Spy{Is: abi.ToolSpec{Name: "pay"},
+		Reply: func(ctx context.Context, _ plugins.Call) (plugins.Output, error) {
+			cancel()
+			return plugins.Output{}, ctx.Err()
+		}}
+	r := keyed(t, new(ledger.Memory), spy)
+	in := []byte(`{"id":1}`)
+	if _, err := r.Call(ctx, plugins.Call{Tool: "pay", Input: in}); !errors.Is(err, ctx.Err()) {
+		t.Fatal(err)
+	}
+	_, err := call(t, r, "pay", `{"id":1}`)
+	if held, ok := errors.AsType[*plugins.InFlightError](err); !ok || !held.Unresolved {
+		t.Errorf("have %v", err)
+	}
+}
+
+func TestUndeclaredToolRunsEachTime(t *testing.T) {
+	spy := replies("pay", abi.EffectWrite, value("1"), nil)
+	r := registry(t, &plugins.Options{Ledger: new(ledger.Memory)}, spy)
+	for range 2 {
+		if _, err := call(t, r, "pay", `{"id":1}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(spy.Calls()); n != 2 {
+		t.Errorf("%d executions, want 2", n)
+	}
+}
+
+// scoped is a tool that says whose it is.
+type scoped struct {
+	*pluginstest.Spy
+	scope string
+}
+
+func (s scoped) Scope() string { return s.scope }
+
+// TestScopesDoNotMeet: a namesake elsewhere neither reads a result nor takes a key.
+func TestScopesDoNotMeet(t *testing.T) {
+	l := new(ledger.Memory)
+	for _, scope := range []string{"", "/plugins pay", "/elsewhere pay"} {
+		spy := replies("pay", abi.EffectWrite, value("1"), nil)
+		res, err := call(t, keyed(t, l, scoped{spy, scope}), "pay", `{"id":1}`)
+		if err != nil || res.Copied || len(spy.Calls()) != 1 {
+			t.Errorf("scope %q: %+v, %v", scope, res, err)
+		}
+	}
+	spy := replies("pay", abi.EffectWrite, value("1"), nil)
+	opts := &plugins.Options{Ledger: l, Scope: "/plugins pay", Keys: map[string]string{"pay": "id"}}
+	if res, err := call(t, registry(t, opts, spy), "pay", `{"id":1}`); err != nil || !res.Copied {
+		t.Errorf("the same scope by option: %+v, %v", res, err)
+	}
+}
+
+// TestRacingCalls: of many calls with one key at once, one runs; the others copy its result or are
+// told that it is in flight.
+func TestRacingCalls(t *testing.T) {
+	const callers, keys = 8, 50
+	var ran [keys]atomic.Int32
+	spy := &pluginstest.Spy{Is: abi.ToolSpec{Name: "pay"},
+		Reply: func(_ context.Context, c plugins.Call) (plugins.Output, error) {
+			var key int
+			if _, err := fmt.Sscanf(c.Key, "pay:%d", &key); err != nil {
+				return plugins.Output{}, err
+			}
+			ran[key].Add(1)
+			return value(`"done"`), nil
+		}}
+	r := keyed(t, new(ledger.Memory), spy)
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for key := range keys {
+				switch res, err := call(t, r, "pay", fmt.Sprintf(`{"id":%d}`, key)); found(res, err) {
+				case "run", "copy", "in flight":
+				default:
+					t.Errorf("key %d: %+v, %v", key, res, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for key := range keys {
+		if n := ran[key].Load(); n != 1 {
+			t.Errorf("key %d ran %d times", key, n)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package wasmagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"log/slog"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// Options of Open. Nil and zero fields are the documented defaults.
+type Options struct {
+	CacheDir string            // tool lists and compiled code; "" is the user's cache directory
+	StateDir string            // the key that seals them; "" is the user's state directory
+	Limits   host.Limits       // of every plugin; zero fields are the host's defaults
+	Keys     map[string]string // idempotency path by tool name
+	Ledger   plugins.Ledger    // where keyed calls are claimed; needed with Keys
+	Logger   *slog.Logger      // nil discards
+}
+
+// Toolbox is the tools of a directory, safe for concurrent use.
+type Toolbox struct {
+	dir      *loader.Dir
+	registry *plugins.Registry
+	problems []error
+}
+
+// Open loads a directory of plugins: files NAME.wasm and folders NAME with a plugin.wasm. Plugins that
+// cannot be loaded do not make it fail: Problems lists them.
+func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	d, err := loader.OpenDir(ctx, dir, &loader.Options{
+		CacheDir: opts.CacheDir, StateDir: opts.StateDir, Limits: opts.Limits, Logger: opts.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := &Toolbox{dir: d, registry: plugins.NewRegistry(&plugins.Options{
+		Keys: opts.Keys, Ledger: opts.Ledger, Logger: opts.Logger,
+	})}
+	for _, p := range d.Plugins() {
+		if p.Err != nil {
+			b.problems = append(b.problems, p.Err)
+		}
+		b.problems = append(b.problems, p.Withheld...)
+	}
+	for _, t := range d.Tools() {
+		if err := b.registry.Add(t); err != nil {
+			b.problems = append(b.problems, err)
+		}
+	}
+	if err := b.registry.Check(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return b, nil
+}
+
+// Tools lists what can be called, sorted by name.
+func (b *Toolbox) Tools() iter.Seq[abi.ToolSpec] { return b.registry.Specs() }
+
+// Problems lists the plugins and tools that are not on offer, each with its reason: *loader.LoadError,
+// *loader.NotAllowedError, *loader.CollisionError, *plugins.AddError.
+func (b *Toolbox) Problems() []error { return b.problems }
+
+// Call runs a tool with JSON arguments. A plugin is compiled when it is first called.
+func (b *Toolbox) Call(ctx context.Context, tool string, args json.RawMessage) (
+	plugins.Result, error) {
+	return b.registry.Call(ctx, plugins.Call{Tool: tool, Input: args})
+}
+
+// Registry is where the tools are kept: add Go tools of your own, or call with more than arguments.
+func (b *Toolbox) Registry() *plugins.Registry { return b.registry }
+
+// Close waits for running calls and frees everything. It may be called twice.
+func (b *Toolbox) Close() error { return b.dir.Close() }
