@@ -101,7 +101,7 @@ func TestHeader(t *testing.T) {
 		{"empty", nil, "header, offset 0: not a WebAssembly module"},
 		{"text", []byte("(module)"), "not a WebAssembly module"},
 		{"version 2", []byte("\x00asm\x02\x00\x00\x00"), "version 02 00 00 00"},
-		{"component", []byte("\x00asm\x0d\x00\x01\x00"), "a component"},
+		{"component", []byte("\x00asm\x0d\x00\x01\x00"), "a WebAssembly component"},
 		{"unknown section", module(section(14)), "section 14"},
 		{"order", module(section(secMemory, vec()), section(secType, vec())), "wrong place"},
 		{"twice", module(section(secType, vec()), section(secType, vec())), "twice"},

@@ -13,8 +13,8 @@ func TestFacts(t *testing.T) {
 	}
 	got := fmt.Sprintln(f.Imports, f.Exports, f.Functions, f.Tables, *f.Memory, f.Globals, f.Start,
 		f.Features.Names(), f.Blockers(), f.Custom[0].Name, string(f.Custom[0].Data))
-	want := "[{env f function (i32) -> i32} {env g global () -> ()}] " +
-		"[{f function 2 (i32) -> i32} {memory memory 0 () -> ()}] 3 " +
+	want := "[{env f func (i32) -> i32} {env g global () -> ()}] " +
+		"[{f func 2 (i32) -> i32} {memory memory 0 () -> ()}] 3 " +
 		"[{1 4 true false false false}] {1 2 true false false false} " +
 		"[{i32 false true} {i32 true false}] 1 [exceptions] [] other anything\n"
 	if got != want {

@@ -48,7 +48,7 @@ func TestNothingToRewrite(t *testing.T) {
 	if got, want := exportNames(after), FuelName+"=0"; got != want {
 		t.Errorf("exports %q, want %q", got, want)
 	}
-	want := "[{wasmagent_internal tick function () -> ()}]"
+	want := "[{wasmagent_internal tick func () -> ()}]"
 	if got := fmt.Sprint(after.Imports); got != want {
 		t.Errorf("imports %s, want %s", got, want)
 	}
