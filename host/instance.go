@@ -158,8 +158,8 @@ func (in *instance) enter(fn api.Function) error {
 		return err
 	}
 	in.startFuel()
-	r.yielded = time.Now()
-	r.deadline = r.yielded.Add(r.limit)
+	r.began = time.Now()
+	r.yielded, r.deadline = r.began, r.began.Add(r.limit)
 	err := guard(func() error { return fn.CallWithStack(in.ctx, nil) })
 	turns.give()
 	err = in.outcome(err)
