@@ -3,7 +3,6 @@ package rewrite
 // body is what Check learns of one function body, for pricing and rewriting it.
 type body struct {
 	at, code, end int // offsets of its declarations of locals, of its instructions, and past it
-	groups        int // declarations of locals
 	locals        uint32
 	small         smallness
 }
@@ -44,9 +43,9 @@ func (c *checker) codeSection() {
 func (c *checker) body(typ uint32) {
 	b := body{at: c.pos, end: c.end}
 	params := len(c.f.types[typ].Params)
-	b.locals = c.declareLocals(&b, params)
+	b.locals = c.declareLocals(b.at, params)
 	b.code = c.pos
-	w := walk{locals: b.locals}
+	w := walk{locals: b.locals, open: c.open[:0]}
 	for c.err == nil && c.pos < c.end {
 		c.instruction(&w)
 	}
@@ -56,51 +55,42 @@ func (c *checker) body(typ uint32) {
 	if c.err != nil {
 		return
 	}
-	b.small = w.small
+	b.small, c.open = w.small, w.open
 	c.measure(&w, &b)
 	c.f.bodies = append(c.f.bodies, b)
 }
 
 // measure keeps the maxima and notes what is too much for compiling here.
 func (c *checker) measure(w *walk, b *body) {
-	m, size := &c.f.Maxima, b.end-b.at
-	m.Body = max(m.Body, size)
-	product := uint64(w.loops) * uint64(w.blocks) // below 2^50: a body has fewer than 2^25 of each
-	if b.locals > 0 && product > 0 {
-		product *= min(uint64(b.locals), (1<<63)/product)
-	}
+	m, size, locals := &c.f.Maxima, uint64(b.end-b.at), uint64(max(b.locals, 1))
+	blocks := w.blocks + w.loops // Rewrite adds one to each loop
+	// With the limits on loops, module size and locals no product reaches 2^61.
+	product := w.loops * blocks * locals
+	backEdges := w.backEdges * locals
+	m.Body = max(m.Body, int(size))
 	m.Product = max(m.Product, product)
+	m.BackEdges = max(m.BackEdges, backEdges)
+	c.oversize(b, "Body", "bytes", size, c.lim.Body)
+	c.oversize(b, "Product", "loops × locals × blocks", product, c.lim.Product)
+	c.oversize(b, "BackEdges", "branches back × locals", backEdges, c.lim.BackEdges)
 	before := m.Work
-	m.Work += work(w, b)
-	oversize := func(limit, detail string) {
-		if len(c.f.Oversize) < maxOversize {
-			c.f.Oversize = append(c.f.Oversize, &Error{Section: c.section, Function: c.function,
-				Offset: b.at, Limit: limit, Detail: detail})
-		}
-	}
-	if size > c.lim.Body {
-		oversize("Body", overLimit("bytes", uint64(size), c.lim.Body))
-	}
-	if product > uint64(c.lim.Product) {
-		oversize("Product", overLimit("loops × locals × blocks", product, c.lim.Product))
-	}
-	if most := uint64(c.lim.Work); before <= most && m.Work > most {
-		oversize("Work", overLimit("units of work for a compiler up to here", m.Work, c.lim.Work))
+	m.Work += work(w)
+	if before <= uint64(c.lim.Work) {
+		c.oversize(b, "Work", "units of work for a compiler up to here", m.Work, c.lim.Work)
 	}
 }
 
 // work estimates what a compiler has to do for a function, in units of some 20 ns. It grows with the square
 // of its branches, and with the locals that may be alive in each loop, each of which it compares with the
-// others. Both are below 2^25, locals below 2^16 and all bodies together below 2^25 bytes, so that no sum
-// overflows.
-func work(w *walk, b *body) uint64 {
-	branches, locals := uint64(w.branches), uint64(b.locals)
-	return branches*branches + uint64(w.loops)*(locals*locals/4)
+// others. A module has fewer than 2^25 branches, and locals are fewer than 2^16, so no sum overflows.
+func work(w *walk) uint64 {
+	locals := uint64(w.locals)
+	return w.branches*w.branches + w.loops*(locals*locals/4)
 }
 
 // branches is how many ways code can take behind an instruction once it is rewritten: what a compiler's
 // work on a function grows with, faster than in proportion.
-func branches(in instr) int {
+func branches(in instr) uint64 {
 	switch in.op {
 	case opBlock, opIf, opElse, opTryTable:
 		return 1
@@ -110,17 +100,23 @@ func branches(in instr) int {
 	if priced(in) { // its check, and the engine's own look at the range
 		return 3
 	}
-	return in.labels
+	return uint64(in.labels)
+}
+
+func (c *checker) oversize(b *body, limit, what string, n uint64, most int) {
+	if n > uint64(most) && len(c.f.Oversize) < maxOversize {
+		c.f.Oversize = append(c.f.Oversize, &Error{Section: c.section, Function: c.function,
+			Offset: b.at, Limit: limit, Detail: overLimit(what, n, most)})
+	}
 }
 
 // maxOversize is how many functions Facts.Oversize names at most.
 const maxOversize = 8
 
 // declareLocals reads the declarations of locals and gives how many there are with the parameters.
-func (c *checker) declareLocals(b *body, params int) uint32 {
-	b.groups = c.count("declarations of locals", 2)
+func (c *checker) declareLocals(at, params int) uint32 {
 	total := uint64(params)
-	for range b.groups {
+	for range c.count("declarations of locals", 2) {
 		total += uint64(c.u32())
 		c.valType()
 		if c.err != nil {
@@ -130,9 +126,9 @@ func (c *checker) declareLocals(b *body, params int) uint32 {
 	c.f.Locals += int(min(total, uint64(c.lim.Locals)+1))
 	switch {
 	case total > uint64(c.lim.Locals):
-		c.fail(b.at, "Locals", overLimit("locals", total, c.lim.Locals))
+		c.fail(at, "Locals", overLimit("locals", total, c.lim.Locals))
 	case c.f.Locals > c.lim.ModuleLocals:
-		c.fail(b.at, "ModuleLocals",
+		c.fail(at, "ModuleLocals",
 			overLimit("locals in all functions", uint64(c.f.Locals), c.lim.ModuleLocals))
 	}
 	c.f.Maxima.Locals = max(c.f.Maxima.Locals, int(total))
@@ -141,13 +137,15 @@ func (c *checker) declareLocals(b *body, params int) uint32 {
 
 // walk is the state of checking one body.
 type walk struct {
-	locals        uint32
-	blocks, loops int
-	branches      int    // see branches
-	open          []byte // opcodes of the blocks around
-	openLoops     int
-	ended         bool
-	small         smallness
+	locals    uint32
+	blocks    uint64
+	loops     uint64
+	backEdges uint64 // branches to loops
+	branches  uint64 // see branches
+	open      []byte // opcodes of the blocks around
+	openLoops int
+	ended     bool
+	small     smallness
 }
 
 // instruction checks one instruction.
@@ -176,9 +174,27 @@ func (c *checker) instruction(w *walk) {
 	}
 	w.branches += branches(in)
 	c.f.Maxima.BranchTable = max(c.f.Maxima.BranchTable, in.labels-1)
+	c.backEdges(w, in)
 	c.block(w, in.op, in.at)
 	c.blockers(in)
 	w.small.add(in, c.f.importN[Func])
+}
+
+// backEdges counts the labels of a branch that are loops.
+func (c *checker) backEdges(w *walk, in instr) {
+	if c.err != nil || in.labels == 0 || in.op == opTryTable || w.openLoops == 0 {
+		return
+	}
+	again := reader{b: c.b, pos: in.at + 1, end: c.pos}
+	if in.op == opBrTable {
+		again.u32()
+	}
+	for range in.labels {
+		label := int(again.u32())
+		if label < len(w.open) && w.open[len(w.open)-1-label] == opLoop {
+			w.backEdges++
+		}
+	}
 }
 
 // block follows blocks and their ends.

@@ -24,9 +24,10 @@ type Limits struct {
 	// The limits below are those of compiling inside the host's process. A module over them is not
 	// refused: Facts.Oversize names them, and the module wants a compiler in a child process.
 
-	Body    int // bytes of a function body
-	Product int // loops × locals × blocks of a function: compile time grows with it
-	Work    int // of compiling all functions, as estimated; a unit is some 20 ns
+	Body      int // bytes of a function body
+	Product   int // loops × locals × blocks of a function: compile time grows with it,
+	BackEdges int // and with branches back to loops × locals of a function
+	Work      int // of compiling all functions, as estimated; a unit is some 20 ns
 }
 
 // Defaults of Limits.
@@ -47,6 +48,7 @@ const (
 	DefaultItems         = 200_000
 	DefaultBody          = 1 << 20
 	DefaultProduct       = 200_000_000
+	DefaultBackEdges     = 1_000_000
 	DefaultWork          = 600_000_000
 )
 
@@ -76,6 +78,7 @@ func (l *Limits) withDefaults() Limits {
 	def(&out.Items, DefaultItems)
 	def(&out.Body, DefaultBody)
 	def(&out.Product, DefaultProduct)
+	def(&out.BackEdges, DefaultBackEdges)
 	def(&out.Work, DefaultWork)
 	return out
 }
