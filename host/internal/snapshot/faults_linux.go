@@ -49,17 +49,30 @@ func (m *Memory) nothingNew() bool {
 	return watched && m.known.faults >= 0 && m.threadFaults() == m.known.faults
 }
 
-// again puts back the pages that are known.
+// again puts back the pages that are known, as far as the memory reached in this call.
 func (m *Memory) again() {
 	for _, s := range m.known.stretches {
-		m.image.fill(m.space[s.off:s.end], s.off)
-		m.stats.Copied += int64(s.end - s.off)
+		if end := min(s.end, m.size); s.off < end {
+			m.image.fill(m.space[s.off:end], s.off)
+			m.stats.Copied += int64(end - s.off)
+		}
 	}
 	m.stats.Resident, m.stats.Known = m.stats.Copied, true
 }
 
-// learn begins to remember the pages that a restore finds; it knows them when that was all of them.
-func (m *Memory) learn() { m.known.stretches, m.known.ok = m.known.stretches[:0], true }
+// learn begins to remember the pages that a restore finds; it knows them when that was all of them. A
+// restore looks no further than the memory's size. What an earlier call had above that stays private, and
+// a later one may write there without a fault; so it stays known, if it was.
+func (m *Memory) learn() {
+	k := &m.known
+	above := k.stretches[:0]
+	for _, s := range k.stretches {
+		if s.off = max(s.off, m.size); s.off < s.end {
+			above = append(above, s)
+		}
+	}
+	k.stretches, k.ok = above, k.ok || m.high == m.size
+}
 
 func (m *Memory) found(off, end int) {
 	k := &m.known

@@ -80,6 +80,21 @@ func TestKnownPages(t *testing.T) {
 				t.Errorf("%s, call %d: known %v, want %v", road, n, known, c.known)
 			}
 		}
+		// Pages that an earlier call grew by are still there when the memory grows over them again.
+		grow := func(known bool) {
+			i.m.Watch()
+			i.Grow(3)
+			i.buffer[6*PageSize] = 1
+			check(t, i.m.Restore(i))
+			check(t, i.m.Verify())
+			if got := i.m.Stats().Known; got != known {
+				t.Errorf("%s: grown, known %v, want %v", road, got, known)
+			}
+		}
+		grow(false)
+		call(false, 10) // looks at its own size only
+		grow(true)
+		grow(true)
 		check(t, i.m.Trim())
 		if call(true, 10) {
 			t.Errorf("%s: known after a trim", road)
