@@ -80,6 +80,22 @@ func TestKnownPages(t *testing.T) {
 				t.Errorf("%s, call %d: known %v, want %v", road, n, known, c.known)
 			}
 		}
+		grown := func(pages uint32) bool {
+			i.m.Watch()
+			i.Grow(pages)
+			i.buffer[len(i.buffer)-1]++
+			check(t, i.m.Restore(i))
+			check(t, i.m.Verify())
+			return i.m.Stats().Known
+		}
+		grown(2)
+		if !grown(2) {
+			t.Errorf("%s: a page that the last call grew by is not known", road)
+		}
+		call(false)
+		if grown(2) {
+			t.Errorf("%s: a page above what was looked at is known", road)
+		}
 		check(t, i.m.Trim())
 		if call(true, 10) {
 			t.Errorf("%s: known after a trim", road)
