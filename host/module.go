@@ -162,6 +162,9 @@ func (in *instance) ask(req *abi.Request) error {
 	}
 	req.DeadlineMS = max(left.Milliseconds(), 1)
 	in.request = abi.AppendRequest(in.request[:0], req)
+	if in.module.policy.Grease {
+		in.request = grease(in.request)
+	}
 	if size := int64(len(in.request)); size > limits.Request {
 		return &LimitError{Limit: "request", Max: limits.Request, Asked: size}
 	}

@@ -15,6 +15,7 @@ import (
 type known struct {
 	stretches []stretch // nil and ok: none
 	ok        bool
+	size      int         // of the memory then: above it there may be private pages that are not known
 	usage     unix.Rusage // in the heap, where the kernel may write to it
 	faults    int64       // of the thread, when the call began
 	watched   bool        // and the goroutine has been locked to it since
@@ -46,32 +47,22 @@ func (m *Memory) threadFaults() int64 {
 func (m *Memory) nothingNew() bool {
 	watched := m.known.watched
 	m.known.watched = false
-	return watched && m.known.faults >= 0 && m.threadFaults() == m.known.faults
+	return watched && m.size <= m.known.size && m.known.faults >= 0 &&
+		m.threadFaults() == m.known.faults
 }
 
-// again puts back the pages that are known, as far as the memory reached in this call.
+// again puts back the pages that are known.
 func (m *Memory) again() {
 	for _, s := range m.known.stretches {
-		if end := min(s.end, m.size); s.off < end {
-			m.image.fill(m.space[s.off:end], s.off)
-			m.stats.Copied += int64(end - s.off)
-		}
+		m.image.fill(m.space[s.off:s.end], s.off)
+		m.stats.Copied += int64(s.end - s.off)
 	}
 	m.stats.Resident, m.stats.Known = m.stats.Copied, true
 }
 
-// learn begins to remember the pages that a restore finds; it knows them when that was all of them. A
-// restore looks no further than the memory's size. What an earlier call had above that stays private, and
-// a later one may write there without a fault; so it stays known, if it was.
+// learn begins to remember the pages that a restore finds; it knows them when that was all of them.
 func (m *Memory) learn() {
-	k := &m.known
-	above := k.stretches[:0]
-	for _, s := range k.stretches {
-		if s.off = max(s.off, m.size); s.off < s.end {
-			above = append(above, s)
-		}
-	}
-	k.stretches, k.ok = above, k.ok || m.high == m.size
+	m.known.stretches, m.known.ok, m.known.size = m.known.stretches[:0], true, m.size
 }
 
 func (m *Memory) found(off, end int) {
