@@ -35,8 +35,10 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Tell whether a file is a good plugin, and if not, where",
 		Long: `Check a plugin file against the plugin contract: its imports, exports and memory, that
 it loads and describes itself, its manifest, and the names, descriptions and schemas
-of its tools. Errors keep it, or a tool of it, from being used, and end the command
-with exit code 1; warnings do not.`,
+of its tools. Each tool is then called a few times, with no arguments and nothing
+granted: equal calls must end alike, keys of a request that it does not know must be
+ignored, and a caller who gives up must be let go. Errors keep the plugin, or a tool
+of it, from being used, and end the command with exit code 1; warnings do not.`,
 		Args: takes(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.check(cmd.Context(), args[0])
@@ -59,9 +61,12 @@ func (a *app) check(ctx context.Context, path string) error {
 		return err
 	}
 	k := &checker{}
-	k.plugin(ctx, engine, wasm)
+	err = k.plugin(ctx, engine, wasm)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	return a.printCheck(k.verdict(path))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -29,7 +30,7 @@ func (e *ending) like(other *ending) bool {
 
 func (e *ending) String() string {
 	if e.err != nil {
-		return e.err.Error()
+		return line(e.err)
 	}
 	const most = 80
 	if len(e.reply) > most {
@@ -38,9 +39,21 @@ func (e *ending) String() string {
 	return fmt.Sprintf("%q", e.reply)
 }
 
+// line is what an error says in one line: the fact, and the first that the guest said of it.
+func line(err error) string {
+	fact, stderr, _ := strings.Cut(err.Error(), "\nstderr:\n\t")
+	if first, _, _ := strings.Cut(stderr, "\n"); first != "" {
+		fact += "; stderr: " + first
+	}
+	return fact
+}
+
+// quiet is an observer that keeps a plugin's log lines out of the engine's.
+var quiet = &host.Observer{Log: func(abi.Level, string) {}}
+
 // call gives the error only when it is not the plugin's.
 func (c *checker) call(ctx context.Context, m *host.Module, req abi.Request) (*ending, error) {
-	reply, stats, err := m.Call(ctx, req, nil, nil)
+	reply, stats, err := m.Call(ctx, req, quiet, nil)
 	if err == nil {
 		return &ending{reply: reply, fuel: stats.Fuel}, nil
 	}
@@ -87,13 +100,13 @@ func (c *checker) fair(where string, e *ending) bool {
 	switch e.cause {
 	case "":
 	case "contract", "no_reply":
-		c.report.add(Error, where, "a call breaks the contract: %v", e.err)
+		c.report.add(Error, where, "a call breaks the contract: %v", e)
 		return false
 	case "limit.time":
-		c.report.add(Warning, where, "a call did not end: %v", e.err)
+		c.report.add(Warning, where, "a call did not end: %v", e)
 		return false
 	default: // it may be right about arguments that no schema would let pass
-		c.report.add(Warning, where, "a call did not reply: %v", e.err)
+		c.report.add(Warning, where, "a call did not reply: %v", e)
 		return true
 	}
 	err := transcode.Scan(e.reply, maxReplyNodes)
