@@ -212,11 +212,11 @@ func TestSharedBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	// all but the one page that it begins with, and so all that the idle one has
-	m := plugin(t, e, onFirst(hosttest.Then(hosttest.Grow(pages-1), hosttest.OK)), host.Policy{})
+	m := plugin(t, e, hosttest.OnBad(hosttest.Then(hosttest.Grow(pages-1), hosttest.OK)), host.Policy{})
 	if _, err := call(t.Context(), m, "bad", nil); err != nil {
 		t.Errorf("all there is, with an idle instance: %v", err)
 	}
-	more := plugin(t, e, onFirst(hosttest.Then(hosttest.Grow(pages), hosttest.OK)), host.Policy{})
+	more := plugin(t, e, hosttest.OnBad(hosttest.Then(hosttest.Grow(pages), hosttest.OK)), host.Policy{})
 	_, err = call(t.Context(), more, "bad", nil)
 	limit, ok := errors.AsType[*host.LimitError](err)
 	if !ok || limit.Limit != "memory" || limit.Asked > limit.Max ||
