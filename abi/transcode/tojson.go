@@ -182,33 +182,20 @@ func appendTime(out, body []byte) ([]byte, bool) {
 	return append(out, '"'), true
 }
 
-// plain has the bytes that stand for themselves inside a JSON string and are ASCII.
-var plain = func() (t [256]bool) {
-	for c := 0x20; c < 0x80; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
 // appendQuoted appends s as a JSON string and reports whether it is UTF-8.
 func appendQuoted(out, s []byte) ([]byte, bool) {
 	out = append(out, '"')
 	ascii := true
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case plain[c]:
-			continue
-		case c >= utf8.RuneSelf:
-			ascii = false
-			continue
+	for rest := s; ; {
+		n, ok := plainLen(rest)
+		ascii = ascii && ok
+		out = append(out, rest[:n]...)
+		if n == len(rest) {
+			break
 		}
-		out = append(out, s[start:i]...)
-		out = appendEscape(out, c)
-		start = i + 1
+		out = appendEscape(out, rest[n])
+		rest = rest[n+1:]
 	}
-	out = append(out, s[start:]...)
 	return append(out, '"'), ascii || utf8.Valid(s)
 }
 
