@@ -81,7 +81,9 @@ func (t *tool) value(buf *buffer, raw abi.Raw) (plugins.Output, error) {
 	switch {
 	case err == nil:
 		buf.value = value
-		return plugins.Output{Value: bytes.Clone(value)}, nil
+		result := make([]byte, len(value)) // bytes.Clone would round the size up and clear the rest
+		copy(result, value)
+		return plugins.Output{Value: result}, nil
 	case isType[*transcode.NoJSONError](err):
 		return plugins.Output{}, t.fault(plugins.ErrOutputSerialization, err)
 	}
