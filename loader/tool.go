@@ -60,8 +60,8 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	return t.read(b)
 }
 
-// buffer holds one call's request, reply and result. Nothing of them outlives the call: values and blocks are
-// copied.
+// buffer holds one call's request, reply and result. Nothing of them outlives the call: values and
+// blocks are copied.
 type buffer struct{ input, reply, value []byte }
 
 // maxPooledBytes is the largest buffer that is kept for the next call, in bytes.

@@ -77,16 +77,16 @@ func (w *writer) someDigits() error {
 	return nil
 }
 
-// powers of ten that float64 holds exactly, enough for all of decimal's fractions.
-var powers = [maxDecimal + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12,
-	1e13, 1e14, 1e15}
-
-// maxDecimal is how many digits always spell a whole number that float64 holds exactly.
+// maxDecimal is how many digits always spell a whole number that a float64 holds exactly.
 const maxDecimal = 15
 
-// decimal writes a number of few digits and a fraction, and reports whether it could. Both parts of
-// the quotient are exact, so it is rounded once and therefore right: as prices and measures are, it
-// needs no long arithmetic.
+// powers are those of ten, which a float64 holds exactly too.
+var powers = [maxDecimal + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15}
+
+// decimal writes a number with a fraction, from first to here, and reports whether it could: its
+// digits are few, as a price's or a measure's. They are divided by a power of ten; both are exact, so
+// there is one rounding, and the float is the nearest one.
 func (w *writer) decimal(negative bool, first, point int) bool {
 	if w.pos-first > maxDecimal+1 {
 		return false

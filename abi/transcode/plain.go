@@ -15,24 +15,33 @@ const (
 // and whether all of those are ASCII. All but control characters, quotes and backslashes do.
 func plainLen(b []byte) (n int, ascii bool) {
 	var seen uint64
-	for ; len(b)-n >= 32; n += 32 { // four words that do not wait for one another
+	for len(b)-n >= 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		if stop := special(w); stop != 0 {
+			return plainEnd(n, seen, w, stop)
+		}
+		seen |= w
+		if n += 8; n == 16 { // a long text
+			n, seen = plainBlocks(b, n, seen)
+		}
+	}
+	w := tail(b[n:])
+	return plainEnd(n, seen, w, special(w))
+}
+
+// plainBlocks goes on for plainLen as long as all is plain, by four words, which need not wait for
+// one another.
+func plainBlocks(b []byte, n int, seen uint64) (int, uint64) {
+	for ; len(b)-n >= 32; n += 32 {
 		p := b[n : n+32]
 		w0, w1 := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
 		w2, w3 := binary.LittleEndian.Uint64(p[16:]), binary.LittleEndian.Uint64(p[24:])
-		if (special(w0)|special(w1)|special(w2)|special(w3))&tops != 0 {
+		if special(w0)|special(w1)|special(w2)|special(w3) != 0 {
 			break
 		}
 		seen |= w0 | w1 | w2 | w3
 	}
-	for ; len(b)-n >= 8; n += 8 {
-		w := binary.LittleEndian.Uint64(b[n:])
-		if stop := special(w) & tops; stop != 0 {
-			return plainEnd(n, seen, w, stop)
-		}
-		seen |= w
-	}
-	w := tail(b[n:])
-	return plainEnd(n, seen, w, special(w)&tops)
+	return n, seen
 }
 
 // plainEnd ends a run of n bytes, all together seen, in the word w that stop marks.
@@ -41,14 +50,14 @@ func plainEnd(n int, seen, w, stop uint64) (int, bool) {
 	return n + before/8, (seen|w&(1<<before-1))&tops == 0
 }
 
-// special marks, by the top bit, the first byte of w that does not stand for itself; the other bits mean
-// nothing. Such a byte, and no other below 0x80, is less than what is subtracted: a backslash is 0
-// after its xor, and the xor with 2 swaps the quote and the space, next to the control characters.
-// A mark above the first may be wrong, since a byte that is marked borrows from the next.
+// special marks, by its top bit, the first byte of w that does not stand for itself. It tells by
+// what becomes less than 0: of the bytes below 0x80 only a backslash is 0 after its xor, and the xor
+// with 2 puts the quote in the space's place, next to the control characters. Marks above the first
+// may be wrong, since a byte that is marked borrows from the next.
 func special(w uint64) uint64 {
-	low := w ^ 2*ones - (' '+1)*ones
+	control := w ^ 2*ones - (' '+1)*ones
 	slash := w ^ '\\'*ones - ones
-	return (low | slash) &^ w
+	return (control | slash) &^ w & tops
 }
 
 // tail is the word of b's bytes, fewer than eight; the others are 0, a control character.
