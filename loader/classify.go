@@ -74,11 +74,13 @@ func (t *tool) read(buf *buffer) (plugins.Output, error) {
 // oneKey begins a reply that has no key but its outcome: a map of one.
 const oneKey = 0x81
 
-// value gives a result its JSON form, which is made in the buffer and then copied: so it is allocated once,
-// at its size.
+// value gives a result its JSON form. It is made in the buffer and then copied, so that it is
+// allocated once, at its size.
 func (t *tool) value(buf *buffer, raw abi.Raw) (plugins.Output, error) {
 	value, err := transcode.AppendJSON(buf.value[:0], raw)
 	switch {
+	case err == nil && cap(value) > maxPooledBytes:
+		return plugins.Output{Value: value}, nil // no buffer of this size is kept for the next call
 	case err == nil:
 		buf.value = value
 		result := make([]byte, len(value)) // bytes.Clone would round the size up and clear the rest
