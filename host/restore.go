@@ -93,6 +93,7 @@ func (m *Module) clone() (*instance, error) {
 
 // release takes an instance back after a call: restored, for the next one, or closed.
 func (m *Module) release(in *instance) error {
+	defer in.unlock()
 	if m.image == nil || in.broken {
 		in.close()
 		return nil
