@@ -40,7 +40,7 @@ func TestPlainLen(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 100_000 {
+	for range 20_000 {
 		b := make([]byte, random.IntN(70))
 		for i := range b {
 			b[i] = " !\"#[\\]~\x1f\x00\x7f\x80\xa2\xdc\xffa"[random.IntN(16)]
@@ -66,7 +66,7 @@ func TestDecimals(t *testing.T) {
 		check(f)
 	}
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 200_000 {
+	for range 20_000 {
 		places := random.IntN(8)
 		whole := int64(random.Uint64()>>(1+random.IntN(60))) - int64(random.IntN(1000))
 		f := float64(whole) / math.Pow10(places)
