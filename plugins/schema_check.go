@@ -29,7 +29,7 @@ type step struct {
 	index int
 }
 
-// Checkers have some kilobytes with their readers, so they are used again.
+// Checkers take more than half a kilobyte with their reader, so they are used again.
 var checkers = sync.Pool{New: func() any { return new(checker) }}
 
 // checkCommon holds v, whose bytes must be the transcoder's own, against n.
