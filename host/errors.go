@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/wasmagent/wasmagent/abi"
 )
 
 // ErrClosed is returned by calls of a closed Module or Engine.
@@ -27,14 +29,17 @@ type TrapError struct {
 }
 
 func (e *TrapError) Error() string {
-	text := "trapped: " + trapText(e.Trap)
+	text := trapText(e.Trap)
 	if e.Function != "" {
 		text += fmt.Sprintf(" in function %q", e.Function)
 	}
 	if e.Note != "" {
 		text += " (" + e.Note + ")"
 	}
-	return withStderr(text, e.Stderr)
+	if said := lastWords(e.Stderr); said != "" {
+		text = fmt.Sprintf("%#q: %s", said, text)
+	}
+	return withStderr("trapped: "+text, e.Stderr)
 }
 
 // CauseName is "trap." and the trap.
@@ -144,6 +149,17 @@ func trapText(trap string) string {
 		}
 	}
 	return trap
+}
+
+// lastWords is the line of stderr with which a run-time gave up, clean, or "".
+func lastWords(stderr string) string {
+	const max = 300
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return abi.CleanText(line, max)
+		}
+	}
+	return ""
 }
 
 // withStderr puts the guest's own words behind the fact, each line set off.
