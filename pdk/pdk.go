@@ -44,7 +44,8 @@ func Plugin(name, version string) {
 	guest.Self.Name, guest.Self.Version = name, version
 }
 
-// Needs says what the plugin asks its operator for. The last call counts.
+// Needs says what the plugin asks its operator for. The last call counts. The present host grants
+// nothing: it refuses a plugin whose needs are not all optional or defaulted.
 func Needs(n abi.Needs) { guest.Self.Needs = n }
 
 // Register adds a tool and its handler, in an init function. In is a struct (or a map, Raw or any,

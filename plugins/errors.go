@@ -11,7 +11,9 @@ import (
 type Kind uint8
 
 const (
-	ErrInvalidInput          Kind = iota + 1 // the arguments are wrong; the tool was not run
+	// The arguments are wrong. The tool was not run, unless the cause is an *abi.Failure, whose name
+	// is guest_input: then it looked at them and refused.
+	ErrInvalidInput          Kind = iota + 1
 	ErrMissingIdempotencyKey                 // the arguments yield no key; the tool was not run
 	ErrHandler                               // ran; its own work failed
 	ErrMalformedResult                       // ran; what came back cannot be read as a result
