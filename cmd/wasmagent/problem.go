@@ -42,6 +42,7 @@ type problem struct {
 	Cause     string          `json:"cause,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Plugin    string          `json:"plugin,omitempty"`
+	Digest    string          `json:"digest,omitempty"`
 	Path      string          `json:"path,omitempty"`
 	Needs     []string        `json:"needs,omitempty"`
 	Code      string          `json:"code,omitempty"`
@@ -126,7 +127,7 @@ func (p *problem) addToolError(err error) {
 	if !errors.As(err, &tool) {
 		return
 	}
-	p.Tool, p.Plugin, p.Cause = tool.Tool, tool.Plugin, plugins.CauseOf(err)
+	p.Tool, p.Plugin, p.Digest, p.Cause = tool.Tool, tool.Plugin, tool.Digest, plugins.CauseOf(err)
 	var schema *plugins.SchemaError
 	if errors.As(tool.Err, &schema) {
 		p.Pointer = schema.Pointer
@@ -137,6 +138,9 @@ func (p *problem) addToolError(err error) {
 	var failure *abi.Failure
 	if errors.As(tool.Err, &failure) {
 		p.Code, p.Permanent, p.Pointer = failure.Code, failure.Permanent, failure.Pointer
+		if tool.Kind == plugins.ErrInvalidInput {
+			p.Problems = []pointerJSON{{failure.Pointer, failure.Message}}
+		}
 		if details, err := transcode.AppendJSON(nil, failure.Details); err == nil {
 			p.Details = details
 		}
