@@ -171,7 +171,8 @@ func withStderr(text, stderr string) string {
 	return text + "\nstderr:\n\t" + strings.ReplaceAll(stderr, "\n", "\n\t")
 }
 
-// byteText is a size for people: exact, in the largest unit that keeps it whole.
+// byteText is a size for people: exact, in the largest unit that keeps it whole, or else also in MiB
+// when it has several.
 func byteText(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:
@@ -180,6 +181,9 @@ func byteText(n int64) string {
 		return fmt.Sprintf("%d MiB", n>>20)
 	case n >= 1<<10 && n%(1<<10) == 0:
 		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	if n > 1<<20 {
+		return fmt.Sprintf("%d bytes (%.1f MiB)", n, float64(n)/(1<<20))
 	}
 	return fmt.Sprintf("%d bytes", n)
 }
