@@ -10,7 +10,8 @@ import (
 	"github.com/wasmagent/wasmagent/pdk/internal/schema"
 )
 
-// Effect says what repeating a call of a tool may do to the world.
+// Effect says what repeating a call of a tool may do to the world. It is the author's word: a host
+// takes a tool that is linked to nothing that can change the world for one that reads.
 type Effect = abi.Effect
 
 const (
@@ -33,7 +34,8 @@ type Tool struct {
 // which is not decoded. Encode and Decode make and read one.
 type Raw = abi.Raw
 
-// Plugin names the plugin. A program calls it once, in an init function.
+// Plugin names the plugin. A program calls it once, in an init function. Hosts go by the file's name;
+// this one is shown beside it.
 func Plugin(name, version string) {
 	switch {
 	case name == "":

@@ -192,7 +192,7 @@ func TestRegisterPanics(t *testing.T) {
 	}{
 		{func() { pdk.Register(pdk.Tool{Name: "Upper"}, handler[none, none]) }, "pdk: the tool name"},
 		{func() { pdk.Register(pdk.Tool{Name: "told"}, handler[none, none]) },
-			"pdk: the tool told is registered twice"},
+			`pdk: the tool "told" is registered twice`},
 		{func() { pdk.Register(pdk.Tool{Name: "x"}, handler[string, none]) },
 			"pdk: tool x: arguments are an object: take a struct or a map, not a string"},
 		{func() { pdk.Register(pdk.Tool{Name: "x"}, handler[time.Time, none]) },

@@ -104,10 +104,10 @@ func TestOfErrors(t *testing.T) {
 		}{}, "A: enum: words are separated by a comma alone"},
 		{struct {
 			A int `enum:"1,two"`
-		}{}, "A: enum: two is no int"},
+		}{}, "A: enum: \"two\" does not fit the type int"},
 		{struct {
 			A int8 `max:"128"`
-		}{}, "A: max: 128 is no int8"},
+		}{}, "A: max: \"128\" does not fit the type int8"},
 		{struct {
 			A bool `min:"0"`
 		}{}, "A: min: a bool has no min"},
