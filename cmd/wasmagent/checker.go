@@ -125,6 +125,9 @@ func (k *checker) manifest(m abi.Manifest) {
 func (k *checker) tool(t abi.ToolSpec) {
 	where := "tool " + t.Name
 	if err := plugins.NewRegistry(nil).Add(specOnly{t}); err != nil {
+		if add, ok := errors.AsType[*plugins.AddError](err); ok {
+			err = add.Err
+		}
 		k.err(where, "%v", err)
 	}
 	if n := len(t.Name); n > abi.WarnToolNameBytes {
