@@ -130,6 +130,19 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// What a schema refuses is told with its place, as the host tells it.
+func TestSchemaErrorText(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"mode":1}`:              "invalid_input: at /mode: got number, want string",
+		`{"mode":"ok","a/b~c":1}`: "invalid_input: at the top: additional properties 'a/b~c' not allowed",
+		`[]`:                      "invalid_input: at the top: got array, want object",
+	} {
+		if _, err := pdktest.Call("outcome", args); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+}
+
 func TestCall(t *testing.T) {
 	h := pdktest.Host{Key: "k", Attempt: 2, Deadline: time.Minute, Cancelled: true,
 		Config: map[string]any{"unit": "ml"}}
