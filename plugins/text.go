@@ -51,7 +51,7 @@ func (e *ToolError) Error() string {
 	return b.String()
 }
 
-// shortDigest keeps the algorithm and the first twelve digits of a digest: enough to tell a file by.
+// shortDigest keeps the algorithm and the first twelve digits of a digest, enough to tell a file.
 func shortDigest(digest string) string {
 	const digits = 12
 	if i := strings.IndexByte(digest, ':') + 1 + digits; i < len(digest) {

@@ -33,7 +33,8 @@ is stamped in place. Folders that are not there yet are made.`,
 		},
 	}
 	// The name and the letter hide the global flag, which has nothing to say here.
-	cmd.Flags().StringVarP(&out, "output", "o", "", "the `file` to write, or the directory to write it into (one that is there, or DIR/)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", 
+		"the `file` to write, or the directory to write it into: one that is there, or DIR/")
 	return cmd
 }
 
@@ -91,7 +92,8 @@ func compileHint(err error) error {
 func describeHint(err error) error {
 	if m, ok := errors.AsType[*host.ModuleError](err); ok && slices.ContainsFunc(m.Problems,
 		func(p string) bool { return strings.Contains(p, abi.ExportDescribe+" is missing") }) {
-		return &hinted{err, `in Go, import the package pdk and register a tool: see README.md, "Write a plugin"`}
+		return &hinted{err,
+			`in Go, import the package pdk and register a tool: see README.md, "Write a plugin"`}
 	}
 	return err
 }

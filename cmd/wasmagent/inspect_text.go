@@ -109,7 +109,8 @@ func (t *toolJSON) effectText() string {
 	if t.Declared == "" {
 		return t.Effect
 	}
-	return fmt.Sprintf("%s: linked to nothing that can change anything; declared %s", t.Effect, t.Declared)
+	return fmt.Sprintf("%s: linked to nothing that can change anything; declared %s", t.Effect,
+		t.Declared)
 }
 
 func printSchema(w io.Writer, name string, raw json.RawMessage) {

@@ -135,6 +135,11 @@ func (p *problem) addToolError(err error) {
 			p.Problems = append(p.Problems, pointerJSON{each.Pointer, each.Detail})
 		}
 	}
+	var carriage *transcode.CarriageError
+	if errors.As(tool.Err, &carriage) {
+		p.Pointer = carriage.Pointer
+		p.Problems = []pointerJSON{{carriage.Pointer, carriage.Detail}}
+	}
 	var failure *abi.Failure
 	if errors.As(tool.Err, &failure) {
 		p.Code, p.Permanent, p.Pointer = failure.Code, failure.Permanent, failure.Pointer

@@ -38,7 +38,8 @@ func TestReadme(t *testing.T) {
 // readmeScript makes a script of commands, each behind a $, and what they write.
 func readmeScript(shown string) string {
 	var script, files strings.Builder
-	script.WriteString("env XDG_CACHE_HOME=$SHARED_HOME/cache\nenv XDG_STATE_HOME=$SHARED_HOME/state\n")
+	script.WriteString("env XDG_CACHE_HOME=$SHARED_HOME/cache\n" +
+		"env XDG_STATE_HOME=$SHARED_HOME/state\n")
 	for i, part := range strings.Split("\n"+shown, "\n$ ")[1:] {
 		command, output, _ := strings.Cut(part, "\n")
 		command, comment, _ := strings.Cut(command, "#")

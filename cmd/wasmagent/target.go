@@ -19,8 +19,8 @@ type target struct {
 
 func (t *target) plugin() *loader.Plugin { return &t.catalog.plugins[t.index] }
 
-// find finds TOOL, PLUGIN[:TOOL] or FILE[:TOOL]. Where one name is a plugin's and a tool's, toolFirst
-// decides.
+// find finds TOOL, PLUGIN[:TOOL] or FILE[:TOOL]. Where one name is a plugin's and a tool's,
+// toolFirst decides.
 func (a *app) find(ctx context.Context, arg string, toolFirst bool) (*target, error) {
 	path, name := splitTarget(arg)
 	if path != "" {
