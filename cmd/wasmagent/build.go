@@ -33,7 +33,7 @@ is stamped in place. Folders that are not there yet are made.`,
 		},
 	}
 	// The name and the letter hide the global flag, which has nothing to say here.
-	cmd.Flags().StringVarP(&out, "output", "o", "", 
+	cmd.Flags().StringVarP(&out, "output", "o", "",
 		"the `file` to write, or the directory to write it into: one that is there, or DIR/")
 	return cmd
 }
