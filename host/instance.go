@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -29,6 +30,7 @@ type instance struct {
 	run            run // the one under way
 	request        []byte
 	broken         bool // not to be used again
+	locked         bool // its goroutine, to its thread
 }
 
 type instanceKey struct{}
@@ -157,9 +159,10 @@ func (in *instance) enter(fn api.Function) error {
 	if err := turns.take(r.caller); err != nil {
 		return err
 	}
+	in.watch()
 	in.startFuel()
-	r.yielded = time.Now()
-	r.deadline = r.yielded.Add(r.limit)
+	r.began = time.Now()
+	r.yielded, r.deadline = r.began, r.began.Add(r.limit)
 	err := guard(func() error { return fn.CallWithStack(in.ctx, nil) })
 	turns.give()
 	err = in.outcome(err)
@@ -167,6 +170,23 @@ func (in *instance) enter(fn api.Function) error {
 		return err
 	}
 	return &LoadError{Stage: r.stage, Err: err}
+}
+
+// watch lets the memory count this thread's page faults from here to the restore. It cannot while the
+// goroutine may move to another.
+func (in *instance) watch() {
+	if in.module.image != nil && !in.locked {
+		runtime.LockOSThread()
+		in.locked = true
+		in.memory.Watch()
+	}
+}
+
+func (in *instance) unlock() {
+	if in.locked {
+		in.locked = false
+		runtime.UnlockOSThread()
+	}
 }
 
 func (in *instance) close() {

@@ -40,16 +40,19 @@ func (t *tool) callFault(err error) error {
 
 // read turns a reply into a result, or into what the guest says went wrong.
 func (t *tool) read(b []byte) (plugins.Output, error) {
+	reply, err := abi.ParseReply(b)
+	if err == nil && reply.Outcome == abi.OutcomeOK && b[0] == oneKey {
+		return t.value(b, reply.Value) // which scans as it goes: the usual reply is not read twice
+	}
 	if err := transcode.Scan(b, transcode.MaxNodes); err != nil {
 		return plugins.Output{}, t.malformed("bad_msgpack", err)
 	}
-	reply, err := abi.ParseReply(b)
 	if err != nil {
 		return plugins.Output{}, t.malformed("bad_envelope", err)
 	}
 	switch reply.Outcome {
 	case abi.OutcomeOK:
-		return t.value(reply.Value)
+		return t.value(b, reply.Value)
 	case abi.OutcomeContent:
 		return t.content(reply.Content)
 	}
@@ -67,14 +70,20 @@ func (t *tool) read(b []byte) (plugins.Output, error) {
 	return plugins.Output{}, t.malformed("bad_envelope", errors.New("an outcome of no known kind"))
 }
 
+// oneKey begins a reply that has no key but its outcome: a map of one.
+const oneKey = 0x81
+
 // value gives a result its JSON form.
-func (t *tool) value(raw abi.Raw) (plugins.Output, error) {
+func (t *tool) value(reply []byte, raw abi.Raw) (plugins.Output, error) {
 	value, err := transcode.AppendJSON(nil, raw)
 	switch {
 	case err == nil:
 		return plugins.Output{Value: value}, nil
 	case isType[*transcode.NoJSONError](err):
 		return plugins.Output{}, t.fault(plugins.ErrOutputSerialization, err)
+	}
+	if e, ok := errors.AsType[*transcode.SyntaxError](err); ok && reply[0] == oneKey {
+		e.Offset += len(reply) - len(raw) // of the reply, which the value ends
 	}
 	return plugins.Output{}, t.malformed("bad_msgpack", err)
 }

@@ -2,14 +2,17 @@ package loader_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmagent/wasmagent/host/hosttest"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
 )
 
 // settled are options under which every file is old enough to be kept in a list.
@@ -167,6 +170,44 @@ func BenchmarkList(b *testing.B) {
 					b.Fatal(len(d.Tools()), err)
 				}
 				if err := d.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A key file of a wrong length says what to do about it.
+func TestKeyOfWrongLength(t *testing.T) {
+	for _, n := range []int{0, 31, 33} {
+		opts := options(t)
+		path := filepath.Join(opts.StateDir, "cache.key")
+		write(t, opts.StateDir, map[string][]byte{"cache.key": make([]byte, n)})
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := loader.OpenDir(t.Context(), t.TempDir(), opts)
+		want := fmt.Sprintf("cache key %s: %d bytes instead of 32: remove it", path, n)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// BenchmarkCall is a call of a small plugin with JSON arguments, through a registry.
+func BenchmarkCall(b *testing.B) {
+	dir := b.TempDir()
+	write(b, dir, map[string][]byte{"echo.wasm": hosttest.Tiny("echo")})
+	reg := plugins.NewRegistry(nil)
+	if err := reg.Add(open(b, dir, options(b)).Tools()...); err != nil {
+		b.Fatal(err)
+	}
+	for name, size := range map[string]int{"100B": 80, "10KB": 10 << 10} {
+		input := json.RawMessage(`{"text":"` + strings.Repeat("a", size) + `"}`)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := reg.Call(b.Context(), plugins.Call{Tool: "echo", Input: input}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -57,6 +57,9 @@ func (p *plugin) fault(err error) error {
 // list learns what the plugin offers, from what is kept where that still holds. Its error is ctx's; the
 // plugin's own troubles are in p.Err.
 func (p *plugin) list(ctx context.Context, kept *list) error {
+	if ctx.Err() != nil { // nobody waits for the list: read no more of a large directory
+		return context.Cause(ctx)
+	}
 	err := p.recall(kept)
 	if errors.Is(err, errUnknown) {
 		err = p.learn(ctx, kept)

@@ -37,12 +37,16 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	}
 	b := buffers.Get().(*buffer)
 	defer b.free()
-	if b.input, err = transcode.AppendMsgpack(b.input[:0], call.Input); err != nil {
-		return plugins.Output{}, t.fault(plugins.ErrInvalidInput, err)
+	input := call.Packed
+	if input == nil { // not called by a registry
+		if b.input, err = transcode.AppendMsgpack(b.input[:0], call.Input); err != nil {
+			return plugins.Output{}, t.fault(plugins.ErrInvalidInput, err)
+		}
+		input = b.input
 	}
 	req := abi.Request{
 		Tool: t.spec.Name, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
-		Input: b.input,
+		Input: input,
 	}
 	var obs *host.Observer
 	if call.Log != nil || call.Progress != nil {

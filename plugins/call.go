@@ -80,6 +80,7 @@ func (e *entry) check(call *Call) (*carried, error) {
 	input, err := carry(call.Input, MaxInput)
 	if err == nil {
 		if err = e.input.check(input.raw); err == nil {
+			call.Packed = input.raw
 			return input, nil
 		}
 		input.free()

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -37,6 +38,51 @@ func TestRoadsFindJustWhatWasWritten(t *testing.T) {
 			if round == 0 && i.m.Stats().Copied != c.copied {
 				t.Errorf("%s copied %d bytes, want %d", c.road, i.m.Stats().Copied, c.copied)
 			}
+		}
+	}
+}
+
+// TestKnownPages: a watched call that writes only pages which an earlier one wrote asks the system
+// nothing; one that writes another page, or was not watched, does.
+func TestKnownPages(t *testing.T) {
+	if !faultsCount() {
+		t.Skip("this system does not count the faults of a thread")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for _, road := range []Road{Scan, Pagemap} {
+		i := clone(t, 4, 8*PageSize, Options{Road: road})
+		call := func(watch bool, offsets ...int) bool {
+			if watch {
+				i.m.Watch()
+			}
+			for _, off := range offsets {
+				i.buffer[off]++
+			}
+			check(t, i.m.Restore(i))
+			check(t, i.m.Verify())
+			return i.m.Stats().Known
+		}
+		call(false, 10, 3*PageSize)
+		for n, c := range []struct {
+			watch   bool
+			offsets []int
+			known   bool
+		}{
+			{true, []int{10, 3 * PageSize}, true},
+			{true, nil, true},
+			{true, []int{PageSize}, false},
+			{true, []int{PageSize, 10}, true},
+			{false, []int{10}, false},
+			{true, []int{10}, true},
+		} {
+			if known := call(c.watch, c.offsets...); known != c.known {
+				t.Errorf("%s, call %d: known %v, want %v", road, n, known, c.known)
+			}
+		}
+		check(t, i.m.Trim())
+		if call(true, 10) {
+			t.Errorf("%s: known after a trim", road)
 		}
 	}
 }
