@@ -29,24 +29,20 @@ type catalog struct {
 }
 
 // pluginDirs chooses the directories: -p, else $WASMAGENT_PLUGINS, else ./plugins, else the data
-// directory. What was asked for must be there. The origin names them for people.
-func (a *app) pluginDirs() (dirs []string, origin string, err error) {
-	asked, from := a.dirs, ""
+// directory. What was asked for must be there. It also says who asked, when it was the environment.
+func (a *app) pluginDirs() (dirs []string, from string, err error) {
+	asked := a.dirs
 	if len(asked) == 0 {
 		asked, from = filepath.SplitList(os.Getenv(envPlugins)), " (from $"+envPlugins+")"
 	}
 	asked = slices.DeleteFunc(slices.Clone(asked), func(s string) bool { return s == "" })
 	if len(asked) > 0 {
-		dirs = slices.Compact(asked)
-		return dirs, strings.Join(dirs, ", ") + from, nil
+		return slices.Compact(asked), from, nil
 	}
 	data := filepath.Join(xdg.DataHome, "wasmagent", "plugins")
 	for _, dir := range []string{"plugins", data} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			if dir == data {
-				return []string{dir}, dir, nil
-			}
-			return []string{dir}, "./" + dir, nil
+			return []string{dir}, "", nil
 		}
 	}
 	return nil, "", fmt.Errorf(
@@ -55,7 +51,7 @@ func (a *app) pluginDirs() (dirs []string, origin string, err error) {
 
 // openDirs opens all plugin directories; they close with the command.
 func (a *app) openDirs(ctx context.Context) (*catalog, error) {
-	dirs, origin, err := a.pluginDirs()
+	dirs, from, err := a.pluginDirs()
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +60,11 @@ func (a *app) openDirs(ctx context.Context) (*catalog, error) {
 		return nil, err
 	}
 	c := newCatalog()
-	c.origin = origin
+	c.origin = strings.Join(dirs, ", ") + from
 	for _, dir := range dirs {
 		d, err := loader.OpenDir(ctx, dir, opts)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("plugin directory %s: there is no such directory", dir)
+			return nil, fmt.Errorf("plugin directory %s: there is no such directory%s", dir, from)
 		} else if err != nil {
 			return nil, err
 		}

@@ -53,6 +53,7 @@ func (j *inspectJSON) print(w io.Writer, c palette) error {
 		fmt.Fprintf(w, "\n%s %s\n", c.yellow("not offered:"), visible(text))
 	}
 	for _, tool := range j.Tools {
+		fmt.Fprintln(w)
 		tool.print(w, c)
 	}
 	if err := printLinks(w, c, "imports", j.Imports); err != nil {
@@ -96,7 +97,7 @@ func textOr(s, otherwise string) string {
 }
 
 func (t *toolJSON) print(w io.Writer, c palette) {
-	fmt.Fprintf(w, "\n%s  %s\n", c.bold("tool "+t.Name), t.effectText())
+	fmt.Fprintf(w, "%s  %s\n", c.bold("tool "+t.Name), t.effectText())
 	if t.Description != "" {
 		fmt.Fprintf(w, "  says: %s\n", visible(t.Description))
 	}
