@@ -15,6 +15,7 @@ import (
 type known struct {
 	stretches []stretch // nil and ok: none
 	ok        bool
+	size      int         // of the memory then: above it there may be private pages that are not known
 	usage     unix.Rusage // in the heap, where the kernel may write to it
 	faults    int64       // of the thread, when the call began
 	watched   bool        // and the goroutine has been locked to it since
@@ -46,7 +47,8 @@ func (m *Memory) threadFaults() int64 {
 func (m *Memory) nothingNew() bool {
 	watched := m.known.watched
 	m.known.watched = false
-	return watched && m.known.faults >= 0 && m.threadFaults() == m.known.faults
+	return watched && m.size <= m.known.size && m.known.faults >= 0 &&
+		m.threadFaults() == m.known.faults
 }
 
 // again puts back the pages that are known.
@@ -59,7 +61,9 @@ func (m *Memory) again() {
 }
 
 // learn begins to remember the pages that a restore finds; it knows them when that was all of them.
-func (m *Memory) learn() { m.known.stretches, m.known.ok = m.known.stretches[:0], true }
+func (m *Memory) learn() {
+	m.known.stretches, m.known.ok, m.known.size = m.known.stretches[:0], true, m.size
+}
 
 func (m *Memory) found(off, end int) {
 	k := &m.known
