@@ -31,8 +31,14 @@ func TestMain(m *testing.M) {
 
 // TestScript runs the cases of testdata/script, each in an empty directory, with a home of its own.
 func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+	p := scripts()
+	p.Dir = filepath.Join("testdata", "script")
+	testscript.Run(t, p)
+}
+
+// scripts is what all scripts have in common.
+func scripts() testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -41,7 +47,7 @@ func TestScript(t *testing.T) {
 			"exits":   expectExit,
 			"cmpjson": compareJSON,
 		},
-	})
+	}
 }
 
 // setup keeps the user's plugins and settings out of a script.
