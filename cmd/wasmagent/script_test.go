@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -65,7 +66,10 @@ func setup(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	env.Setenv("SHARED_HOME", filepath.Join(shared, "wasmagent-test", "command"))
+	// Each checkout has its own: two that differ would take turns in building the demo's plugins.
+	checkout := sha256.Sum256([]byte(repository()))
+	env.Setenv("SHARED_HOME",
+		filepath.Join(shared, "wasmagent-test", fmt.Sprintf("command-%x", checkout[:6])))
 	return writeGoMod(env.WorkDir)
 }
 
