@@ -138,10 +138,13 @@ func (in *instance) load(ctx context.Context, stage string, obs *Observer, expor
 	return in.enter(fn)
 }
 
+// noObserver hears nothing.
+var noObserver Observer
+
 // begin readies the instance for a run. A nil observer is an empty one.
 func (in *instance) begin(ctx context.Context, stage string, obs *Observer) {
 	if obs == nil {
-		obs = &Observer{}
+		obs = &noObserver
 	}
 	limits := in.module.limits
 	in.run = run{stage: stage, caller: ctx, limit: limits.Load, obs: obs}

@@ -2,7 +2,6 @@ package loader_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/wasmagent/wasmagent/host/hosttest"
 	"github.com/wasmagent/wasmagent/loader"
-	"github.com/wasmagent/wasmagent/plugins"
 )
 
 // settled are options under which every file is old enough to be kept in a list.
@@ -191,26 +189,5 @@ func TestKeyOfWrongLength(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
-	}
-}
-
-// BenchmarkCall is a call of a small plugin with JSON arguments, through a registry.
-func BenchmarkCall(b *testing.B) {
-	dir := b.TempDir()
-	write(b, dir, map[string][]byte{"echo.wasm": hosttest.Tiny("echo")})
-	reg := plugins.NewRegistry(nil)
-	if err := reg.Add(open(b, dir, options(b)).Tools()...); err != nil {
-		b.Fatal(err)
-	}
-	for name, size := range map[string]int{"100B": 80, "10KB": 10 << 10} {
-		input := json.RawMessage(`{"text":"` + strings.Repeat("a", size) + `"}`)
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := reg.Call(b.Context(), plugins.Call{Tool: "echo", Input: input}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

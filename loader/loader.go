@@ -33,7 +33,7 @@ type Options struct {
 	StateDir string       // the key that seals them; "" is the user's state directory
 	Limits   host.Limits  // for every plugin; zero fields are the host's defaults
 	Workers  int          // plugins read or described side by side; 0 is GOMAXPROCS
-	Logger   *slog.Logger // nil discards
+	Logger   *slog.Logger // nil discards; at debug level it also has what guests print in calls
 
 	// Called is told what each guest's call took, however it ended, before the call returns. Nil: not
 	// wanted. Calls that run side by side tell it side by side.

@@ -160,6 +160,11 @@ func (p *plugin) module(ctx context.Context) (*host.Module, error) {
 		return nil, err
 	}
 	select {
+	case <-f.done: // as for all calls but the first: asking one channel is cheap
+		return f.module, f.err
+	default:
+	}
+	select {
 	case <-f.done:
 		return f.module, f.err
 	case <-ctx.Done():

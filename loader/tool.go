@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -51,18 +52,28 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	if call.Log != nil || call.Progress != nil {
 		obs = &host.Observer{Log: call.Log, Progress: call.Progress}
 	}
+	if t.plugin.opts.logger().Enabled(ctx, slog.LevelDebug) {
+		if obs == nil {
+			obs = &host.Observer{}
+		}
+		p := &printed{log: func(stream, line string) {
+			t.plugin.opts.logger().Debug(line, "tool", t.spec.Name, "stream", stream)
+		}}
+		defer p.end()
+		obs.Output = p.write
+	}
 	reply, took, err := module.Call(ctx, req, obs, b.reply[:0])
 	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.callFault(err)
 	}
 	b.reply = reply
-	return t.read(reply)
+	return t.read(b)
 }
 
-// buffer holds one call's request and reply. Nothing of a reply outlives its call: values become new
-// JSON, and blocks are copied.
-type buffer struct{ input, reply []byte }
+// buffer holds one call's request, reply and result. Nothing of them outlives the call: values and
+// blocks are copied.
+type buffer struct{ input, reply, value []byte }
 
 // maxPooledBytes is the largest buffer that is kept for the next call, in bytes.
 const maxPooledBytes = 1 << 20
@@ -70,7 +81,7 @@ const maxPooledBytes = 1 << 20
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 func (b *buffer) free() {
-	if cap(b.input) <= maxPooledBytes && cap(b.reply) <= maxPooledBytes {
+	if max(cap(b.input), cap(b.reply), cap(b.value)) <= maxPooledBytes {
 		buffers.Put(b)
 	}
 }

@@ -18,8 +18,9 @@ const MaxInput = 16 << 20
 // Call carries out one call: find, check, key, claim, attempt, output check, settle. Each step makes
 // only the errors that are its own, and FaultOf says who must act on any of them.
 func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) {
-	defer r.log(ctx, &call, time.Now(), &res, &err)
-
+	if r.opts.Logger != nil {
+		defer r.log(ctx, &call, time.Now(), &res, &err)
+	}
 	tool, err := r.find(call.Tool)
 	if err != nil {
 		return Result{}, err
@@ -99,7 +100,7 @@ func (e *entry) asChecked(kind Kind, err error) error {
 // carry turns JSON text into the form that schemas, keys and guests see.
 func carry(text json.RawMessage, max int) (*carried, error) {
 	if len(text) > max {
-		return nil, &transcode.CarriageError{Path: "$",
+		return nil, &transcode.CarriageError{
 			Detail: fmt.Sprintf("%d bytes of JSON, at most %d", len(text), max)}
 	}
 	c := buffers.Get().(*carried)

@@ -55,14 +55,3 @@ type Options struct {
 	Scope  string            // whose keys these are, for tools that are no Scoper
 	Logger *slog.Logger      // one line a call: debug, or warn and error by fault; nil discards
 }
-
-func (o *Options) orDefault() Options {
-	opts := Options{}
-	if o != nil {
-		opts = *o
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	return opts
-}

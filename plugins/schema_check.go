@@ -2,8 +2,11 @@ package plugins
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -11,6 +14,7 @@ import (
 
 // checker holds one value against a node.
 type checker struct {
+	whole    abi.Reader
 	r        *abi.Reader
 	steps    int
 	quiet    int // above 0: only whether it holds matters
@@ -27,11 +31,26 @@ type step struct {
 	index int
 }
 
+// Checkers take more than half a kilobyte with their reader, so they are used again.
+var checkers = sync.Pool{New: func() any { return new(checker) }}
+
 // checkCommon holds v, whose bytes must be the transcoder's own, against n.
 func checkCommon(n *node, v abi.Raw) error {
-	var room [16]step
-	c := checker{r: abi.NewReader(v), path: room[:0]}
+	if n.typesOnly && (n.types == 0 || n.types&typesOfKind[abi.NewReader(v).Kind()] != 0) {
+		return nil // what lies inside is well-formed: the transcoder made it
+	}
+	c := checkers.Get().(*checker)
+	c.whole = *abi.NewReader(v)
+	c.r = &c.whole
 	c.check(n)
+	err := c.verdict()
+	clear(c.path[:cap(c.path)]) // it must not hold on to the value
+	*c = checker{path: c.path[:0]}
+	checkers.Put(c)
+	return err
+}
+
+func (c *checker) verdict() error {
 	switch {
 	case c.steps > MaxSchemaSteps:
 		return newSchemaError([]Problem{{"", "checking it takes too many steps"}}, 0)
@@ -251,7 +270,7 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 			return c.check(own)
 		case n.others != nil && n.others.never:
 			c.skip()
-			return c.problem(noSuchField)
+			return c.unknown(n)
 		}
 		return c.check(n.others)
 	}
@@ -268,6 +287,25 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 		list = append(list, n.others)
 	}
 	return c.check(&node{all: list, inPlace: true})
+}
+
+// maxFields is how many fields are named to who gave an unknown one.
+const maxFields = 20
+
+// unknown notes a field that n does not have, and those that it has.
+func (c *checker) unknown(n *node) bool {
+	detail := unknownField
+	if c.quiet == 0 && len(c.problems) < MaxProblems && len(n.fields) > 0 {
+		names := slices.Sorted(maps.Keys(n.fields))
+		for i, name := range names {
+			names[i] = strconv.Quote(clip(name, maxName)) // a stranger's words
+		}
+		detail += "; there are " + strings.Join(names[:min(len(names), maxFields)], ", ")
+		if more := len(names) - maxFields; more > 0 {
+			detail += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return c.problem(detail)
 }
 
 func (c *checker) array(n *node) bool {
@@ -316,11 +354,19 @@ func (c *checker) count(want count, have int, of string) bool {
 	case !want.set:
 		return true
 	case have < want.min:
-		return c.problem(fmt.Sprintf("want at least %d %s, have %d", want.min, of, have))
+		return c.problem(fmt.Sprintf("want at least %s, have %d", counted(want.min, of), have))
 	case have > want.max:
-		return c.problem(fmt.Sprintf("want at most %d %s, have %d", want.max, of, have))
+		return c.problem(fmt.Sprintf("want at most %s, have %d", counted(want.max, of), have))
 	}
 	return true
+}
+
+// counted is a number of things, whose noun is given in the plural.
+func counted(n int, of string) string {
+	if n == 1 {
+		of = strings.TrimSuffix(of, "s")
+	}
+	return fmt.Sprintf("%d %s", n, of)
 }
 
 // problem notes what is wrong where the checker is, and is always false.

@@ -26,13 +26,8 @@ func (w *writer) quoted() (span, error) {
 
 // run skips characters that stand for themselves and reports whether they were all ASCII.
 func (w *writer) run() (ascii bool) {
-	in, i := w.in, w.pos
-	ascii = true
-	for i < len(in) && (plain[in[i]] || in[i] >= utf8.RuneSelf) {
-		ascii = ascii && in[i] < utf8.RuneSelf
-		i++
-	}
-	w.pos = i
+	n, ascii := plainLen(w.in[w.pos:])
+	w.pos += n
 	return ascii
 }
 
@@ -97,7 +92,7 @@ func (w *writer) unicode(at int) error {
 	w.pos = at
 	r, ok := w.hex4()
 	if !ok {
-		return w.fail(at, "an escape \\u lacks its four digits")
+		return w.noJSON(at, "an escape \\u lacks its four digits")
 	}
 	if utf16.IsSurrogate(r) {
 		low, _ := w.hex4()

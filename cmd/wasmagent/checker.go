@@ -17,8 +17,10 @@ import (
 
 // checker gathers findings about one plugin.
 type checker struct {
+	noCalls  bool // tools are not called
 	findings []finding
 	tools    []string
+	needs    []string // what it asks for and nobody can grant
 }
 
 func (k *checker) add(level, where, format string, args ...any) {
@@ -35,7 +37,7 @@ func (k *checker) warn(where, format string, args ...any) {
 
 // verdict gives what was found, errors first.
 func (k *checker) verdict(path string) checkJSON {
-	v := checkJSON{Path: path, Good: true, Tools: []string{}, Findings: []finding{}}
+	v := checkJSON{Path: path, Good: k.good(), Tools: []string{}, Findings: []finding{}}
 	v.Tools = append(v.Tools, k.tools...)
 	for _, level := range []string{"error", "warning"} {
 		for _, f := range k.findings {
@@ -44,8 +46,12 @@ func (k *checker) verdict(path string) checkJSON {
 			}
 		}
 	}
-	v.Good = !slices.ContainsFunc(v.Findings, func(f finding) bool { return f.Level == "error" })
 	return v
+}
+
+// good reports whether no finding is an error.
+func (k *checker) good() bool {
+	return !slices.ContainsFunc(k.findings, func(f finding) bool { return f.Level == "error" })
 }
 
 // plugin checks a whole file. One that is refused is still asked what it offers, since its author
@@ -56,18 +62,28 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error
 		k.err("file", "%v", err)
 		return nil
 	}
-	report, err := conform.Check(ctx, e, wasm, nil)
+	report, err := conform.Check(ctx, e, wasm, &conform.Options{NoCalls: k.noCalls})
 	if err != nil {
 		return err
 	}
 	for _, f := range report.Findings {
 		k.add(string(f.Level), f.Where, "%s", f.Text)
 	}
+	k.needs = append(k.needs, report.Missing...)
+	for _, v := range report.Manifest.Needs.Config {
+		if v.Default == "" {
+			k.needs = append(k.needs, "config "+v.Name)
+		}
+	}
 	for _, t := range report.Manifest.Tools {
 		k.tools = append(k.tools, t.Name)
 		k.tool(t)
 	}
-	if !stamped {
+	if len(k.needs) > 0 {
+		k.warn("needs", "it asks for %s; this version can grant none, so the plugin is refused",
+			strings.Join(k.needs, ", "))
+	}
+	if !stamped && k.good() {
 		k.warn("file", `no manifest is stamped in, so listing it runs it: "wasmagent build FILE"`)
 	}
 	return nil
@@ -76,6 +92,9 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error
 func (k *checker) tool(t abi.ToolSpec) {
 	where := "tool " + t.Name
 	if err := plugins.NewRegistry(nil).Add(specOnly{t}); err != nil {
+		if add, ok := errors.AsType[*plugins.AddError](err); ok {
+			err = add.Err
+		}
 		k.err(where, "%v", err)
 	}
 	if n := len(t.Name); n > abi.WarnToolNameBytes {

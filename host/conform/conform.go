@@ -25,7 +25,7 @@ const (
 // Finding is something that is wrong with a plugin.
 type Finding struct {
 	Level Level
-	Where string // file, contract, a stage of loading, needs, road, or tool and its name
+	Where string // file, contract, a stage of loading, manifest, road, or tool and its name
 	Text  string
 }
 
@@ -33,6 +33,8 @@ type Finding struct {
 type Options struct {
 	// Limits hold while the plugin is checked. DefaultTime is what a call may take.
 	Limits host.Limits
+	// NoCalls leaves it at loading the plugin.
+	NoCalls bool
 	// Input gives the arguments, msgpack, that a tool is tried with. Nil gives an empty map.
 	Input func(abi.ToolSpec) abi.Raw
 }
@@ -44,6 +46,7 @@ const DefaultTime = 5 * time.Second
 type Report struct {
 	Manifest  abi.Manifest // as far as Described
 	Described bool         // the plugin could say what it is
+	Missing   []string     // what it needs and nobody has granted: its tools were not called
 	Findings  []Finding
 }
 
@@ -83,7 +86,9 @@ func (c *checker) check() error {
 			c.report.add(Warning, "road", "every call takes a new instance, which is slow, since "+
 				"what it does cannot be undone: %s", strings.Join(why, ", "))
 		}
-		err = c.behaves()
+		if !c.opts.NoCalls {
+			err = c.behaves()
+		}
 		return errors.Join(err, m.Close(context.WithoutCancel(c.ctx)))
 	}
 	if err := c.refused(err); err != nil {
@@ -116,8 +121,7 @@ func (c *checker) ours(err error) error {
 // plugin's.
 func (c *checker) refused(err error) error {
 	if grant, ok := errors.AsType[*host.GrantError](err); ok {
-		c.report.add(Warning, "needs", "it asks for %s, which an operator must grant",
-			strings.Join(grant.Missing, ", "))
+		c.report.Missing = grant.Missing
 		return nil
 	}
 	load, ok := errors.AsType[*host.LoadError](err)
@@ -138,9 +142,6 @@ func (c *checker) manifest(m abi.Manifest) {
 	c.report.Manifest, c.report.Described = m, true
 	if m.Version == "" {
 		c.report.add(Warning, "manifest", "it has no version")
-	}
-	if len(m.Tools) == 0 {
-		c.report.add(Error, "manifest", "it has no tools")
 	}
 }
 

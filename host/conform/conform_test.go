@@ -2,6 +2,7 @@ package conform_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,13 +40,11 @@ func TestFindings(t *testing.T) {
 		want   []string
 	}{
 		{"good", hosttest.Plugin{}, nil},
-		{"no tools", hosttest.Plugin{Tools: []abi.ToolSpec{}}, []string{"error manifest: it has no tools"}},
+		{"no tools", hosttest.Plugin{Tools: []abi.ToolSpec{}}, []string{"error manifest: tools: "}},
 		{"no memory to begin with", hosttest.Plugin{Pages: 4096},
 			[]string{"error contract: its memory begins with 4096 pages"}},
 		{"warmup traps", hosttest.Plugin{Warmup: hosttest.Trap},
 			[]string{`error warmup: trapped: unreachable in function "wasmagent_warmup"`}},
-		{"needs", hosttest.Plugin{Needs: abi.Needs{KV: &abi.KVNeed{}}},
-			[]string{"warning needs: it asks for kv, which an operator must grant"}},
 		{"random manifest", hosttest.Plugin{Describe: randomManifest},
 			[]string{"error describe: the manifest is another"}},
 		{"cannot be restored", hosttest.Plugin{Call: func(k *hosttest.Kit) asm.Instr {
@@ -109,6 +108,14 @@ func byPosition(k *hosttest.Kit) asm.Instr {
 		asm.I32Ne + asm.IfElse(no, hosttest.Echo(k))
 }
 
+// What needs a grant is described, and not called.
+func TestMissing(t *testing.T) {
+	report := check(t, hosttest.Plugin{Needs: abi.Needs{KV: &abi.KVNeed{}}, Call: hosttest.Trap}, nil)
+	if len(report.Findings) != 0 || !slices.Equal(report.Missing, []string{"kv"}) || !report.Described {
+		t.Errorf("%+v", report)
+	}
+}
+
 // A tool that never ends is said to, and no more time than its limit is spent on it.
 func TestEndless(t *testing.T) {
 	report := check(t, hosttest.Plugin{Call: hosttest.Loop},
@@ -125,6 +132,10 @@ func TestInput(t *testing.T) {
 		&conform.Options{Input: func(abi.ToolSpec) abi.Raw { return bad }})
 	if len(report.Findings) != 1 || !report.Described || report.Manifest.Name != "t" {
 		t.Errorf("%+v", report)
+	}
+	report = check(t, hosttest.Plugin{Call: hosttest.Trap}, &conform.Options{NoCalls: true})
+	if len(report.Findings) != 0 || !report.Described {
+		t.Errorf("called nevertheless: %+v", report)
 	}
 }
 
