@@ -93,10 +93,11 @@ func TestFixedGoGuest(t *testing.T) {
 	input := abi.AppendString(abi.AppendString(abi.AppendMapHeader(nil, 1), "text"), "x")
 	req := abi.Request{Tool: "dice", Attempt: 1, Input: input}
 	all := map[string]int{}
-	engines := []*host.Engine{hosttest.CachedEngine(t), hosttest.CachedEngine(t)}
-	if long() { // which takes its time
+	var engines []*host.Engine
+	if long() { // it takes its time
 		engines = append(engines, open(t, host.NewInterpreted))
 	}
+	engines = append(engines, hosttest.CachedEngine(t), hosttest.CachedEngine(t))
 	for i, e := range engines {
 		m := hosttest.Compile(t, e, wasm, fixed(host.Snapshot))
 		mustRestore(t, m)
