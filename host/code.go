@@ -10,7 +10,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
@@ -26,17 +25,18 @@ type code struct {
 	users    int           // under Engine.mu; the code is dropped when nobody is left
 	ready    chan struct{} // closed when compiled and err are set
 	compiled wazero.CompiledModule
+	size     int64 // bytes of machine code
 	err      error
 }
 
-// code gives the compiled form of a module, compiling it if nobody else has or does. The engine
-// cannot bear two compiles of the same bytes at a time.
-func (e *Engine) code(ctx context.Context, wasm []byte, facts *rewrite.Facts) (*code, error) {
-	wasm, err := abihost.Bare(wasm)
-	if err != nil {
-		return nil, &LoadError{Stage: "preflight", Err: err}
-	}
-	sum := sha256.Sum256(wasm)
+// codePerByte is how many bytes of machine code a byte of a rewritten module makes, about, for an engine
+// that keeps no code where its size shows.
+const codePerByte = 4
+
+// code gives the compiled form of a module, without its manifest, compiling it if nobody else has or
+// does. The engine cannot bear two compiles of the same bytes at a time.
+func (e *Engine) code(ctx context.Context, bare []byte, facts *rewrite.Facts) (*code, error) {
+	sum := sha256.Sum256(bare)
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -47,8 +47,8 @@ func (e *Engine) code(ctx context.Context, wasm []byte, facts *rewrite.Facts) (*
 		c = &code{digest: sum, blockers: facts.Blockers(), ready: make(chan struct{})}
 		e.codes[sum] = c
 		c.users++ // the build itself, so that the code cannot go while it is made
-		wasm = bytes.Clone(wasm)
-		e.builds.Go(func() { e.build(c, wasm, facts) })
+		own := bytes.Clone(bare)
+		e.builds.Go(func() { e.build(c, own, facts) })
 	}
 	c.users++
 	e.mu.Unlock()
@@ -59,46 +59,72 @@ func (e *Engine) code(ctx context.Context, wasm []byte, facts *rewrite.Facts) (*
 		e.release(c)
 		return nil, cancelled(ctx)
 	}
-	if c.err == nil {
-		return c, nil
+	if c.err != nil {
+		e.release(c)
+		return nil, c.err
 	}
-	e.release(c)
-	if _, disk := errors.AsType[*fs.PathError](c.err); disk || c.err == ErrClosed {
-		return nil, c.err // not the module's fault
-	}
-	return nil, &LoadError{Stage: "compile", Err: engineError(c.err)}
+	return c, nil
 }
 
+// build compiles a module: one over the limits of compiling here in a process of its own.
 func (e *Engine) build(c *code, wasm []byte, facts *rewrite.Facts) {
-	e.workers <- struct{}{}
-	defer func() { <-e.workers }()
-	c.err = guard(func() (err error) {
-		if e.isClosed() {
-			return ErrClosed
-		}
-		if facts.Size != len(wasm) { // they are of the stamped form
-			if facts, err = preflight(wasm); err != nil {
-				return err
-			}
-		}
-		if len(facts.Oversize) > 0 {
-			return facts.Oversize[0]
-		}
-		if wasm, c.plan, err = rewrite.Rewrite(wasm, facts, nil); err != nil {
-			return err
-		}
-		for i := range c.plan.Data { // views of the whole module
-			c.plan.Data[i].Bytes = bytes.Clone(c.plan.Data[i].Bytes)
-		}
-		if e.disk != nil {
-			c.compiled, err = e.disk.compile(e.runtime, c.digest, wasm)
-		} else {
-			c.compiled, err = e.runtime.CompileModule(context.Background(), wasm)
-		}
+	defer e.release(c)
+	defer close(c.ready)
+	workers := e.workers
+	if len(facts.Oversize) > 0 {
+		workers = e.children
+	}
+	select {
+	case workers <- struct{}{}:
+		defer func() { <-workers }()
+	case <-e.ending.Done():
+		c.err = ErrClosed
+		return
+	}
+	err := guard(func() error { return e.compile(c, wasm, facts) })
+	c.err = compileError(err)
+}
+
+func (e *Engine) compile(c *code, wasm []byte, facts *rewrite.Facts) (err error) {
+	if e.isClosed() {
+		return ErrClosed
+	}
+	if wasm, c.plan, err = rewrite.Rewrite(wasm, facts, nil); err != nil {
 		return err
-	})
-	close(c.ready)
-	e.release(c)
+	}
+	for i := range c.plan.Data { // views of the whole module
+		c.plan.Data[i].Bytes = bytes.Clone(c.plan.Data[i].Bytes)
+	}
+	switch {
+	case len(facts.Oversize) > 0 && e.child == nil:
+		return fmt.Errorf("%w; a module over this limit is compiled in a process of its own, which "+
+			"wants a compiler command (Config.CompileCommand)", facts.Oversize[0])
+	case len(facts.Oversize) > 0:
+		c.compiled, c.size, err = e.child.compile(e, c.digest, wasm)
+	case e.disk != nil:
+		c.compiled, c.size, err = e.disk.compile(e.runtime, c.digest, wasm, e.disk.aside)
+	default:
+		c.compiled, err = e.runtime.CompileModule(context.Background(), wasm)
+	}
+	if c.size == 0 {
+		c.size = int64(len(wasm)) * codePerByte
+	}
+	return err
+}
+
+// compileError makes an error of compiling the module's fault, unless it is the disk's, the compiler
+// command's or Close's.
+func compileError(err error) error {
+	switch err := err.(type) {
+	case nil, *commandError, *fs.PathError:
+		return err
+	case *LimitError:
+		return &LoadError{Stage: stageCompile, Err: err}
+	}
+	if _, disk := errors.AsType[*fs.PathError](err); disk || errors.Is(err, ErrClosed) {
+		return err
+	}
+	return &LoadError{Stage: stageCompile, Err: engineError(err)}
 }
 
 // release gives a use of the code up. The last one takes the code away, so that a compile that

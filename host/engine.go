@@ -22,16 +22,21 @@ import (
 
 // Engine compiles modules and runs them. It is safe for concurrent use.
 type Engine struct {
-	logger  *slog.Logger
-	runtime wazero.Runtime
-	links   map[string]map[string]string // signatures by module and function: what can be imported
-	config  wazero.ModuleConfig          // what all instances have in common
-	disk    *diskCache                   // nil without a CacheDir
-	workers chan struct{}                // held while compiling
-	clock   *wasi.Clock                  // one for all guests: it never goes back
-	turns   turns                        // held while a guest's code runs
-	budget  budget                       // of the memory of all guests
-	verify  bool
+	logger   *slog.Logger
+	runtime  wazero.Runtime
+	links    map[string]map[string]string // signatures by module and function: what can be imported
+	config   wazero.ModuleConfig          // what all instances have in common
+	disk     *diskCache                   // nil without a CacheDir
+	workers  chan struct{}                // held while compiling in this process
+	child    *childCompiler               // nil without a CompileCommand
+	children chan struct{}                // held while compiling in another
+	clock    *wasi.Clock                  // one for all guests: it never goes back
+	turns    turns                        // held while a guest's code runs
+	budget   budget                       // of the memory of all guests
+	verify   bool
+
+	ending context.Context // done when Close begins
+	end    context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
@@ -77,15 +82,14 @@ func New(ctx context.Context, cfg *Config) (*Engine, error) {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	e.workers = make(chan struct{}, workers)
-
+	e.children = make(chan struct{}, maxChildren)
+	e.ending, e.end = context.WithCancel(context.Background())
+	if err := e.openDisk(cfg); err != nil {
+		return nil, fmt.Errorf("cache of compiled code: %w", err)
+	}
 	config := runtimeConfig()
-	if cfg.CacheDir != "" {
-		disk, err := openDiskCache(cfg.CacheDir, cfg.CacheKey, e.logger)
-		if err != nil {
-			return nil, fmt.Errorf("cache of compiled code: %w", err)
-		}
-		e.disk = disk
-		config = config.WithCompilationCache(disk.engine)
+	if e.disk != nil {
+		config = config.WithCompilationCache(e.disk.engine)
 	}
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := e.link(ctx); err != nil {
@@ -95,6 +99,20 @@ func New(ctx context.Context, cfg *Config) (*Engine, error) {
 		WithName(""). // anonymous: names of guests must not meet
 		WithStartFunctions()
 	return e, nil
+}
+
+// openDisk opens what passes code on to the engine, for a cache that lasts or for a compiler command.
+func (e *Engine) openDisk(cfg *Config) (err error) {
+	if len(cfg.CompileCommand) > 0 {
+		e.child = newChildCompiler(cfg.CompileCommand)
+	}
+	switch {
+	case cfg.CacheDir != "":
+		e.disk, err = openDiskCache(cfg.CacheDir, cfg.CacheKey, e.logger)
+	case e.child != nil:
+		e.disk, err = openScratch(e.logger)
+	}
+	return err
 }
 
 // link makes the modules that guests import from, and remembers what is in them.
@@ -170,17 +188,17 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *
 	}
 	p.Limits = limits
 	if size := int64(len(wasm)); size > limits.Module {
-		return nil, nil, &LoadError{Stage: "preflight",
+		return nil, nil, &LoadError{Stage: stagePreflight,
 			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
 	}
-	facts, err := preflight(wasm)
+	bare, facts, err := preflightBare(wasm)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := checkContract(facts, e.links, limits); err != nil {
 		return nil, nil, &LoadError{Stage: "contract", Err: err}
 	}
-	c, err := e.code(ctx, wasm, facts)
+	c, err := e.code(ctx, bare, facts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -189,7 +207,10 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *
 		e.release(c)
 		return nil, nil, err
 	}
-	m.digest = sha256.Sum256(wasm)
+	m.digest = c.digest
+	if len(bare) != len(wasm) {
+		m.digest = sha256.Sum256(wasm)
+	}
 	return m, facts, nil
 }
 
@@ -216,7 +237,8 @@ func (e *Engine) forget(m *Module) {
 	delete(e.modules, m)
 }
 
-// Close closes all modules as Module.Close does, and the engine. It may be called twice.
+// Close closes all modules as Module.Close does, and the engine. A compile that runs is waited for, one
+// in another process is ended. It may be called twice.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	first := !e.closed
@@ -231,6 +253,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil
 	}
 	defer close(e.gone)
+	e.end()
 
 	errs := make([]error, len(modules)+1)
 	var all sync.WaitGroup

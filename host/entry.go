@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -45,6 +46,9 @@ func (c *diskCache) mac(d digest, nameAndCode []byte) []byte {
 
 // read gives a module's entry. The bytes it has verified are the ones it gives.
 func (c *diskCache) read(d digest) (entry, error) {
+	if c.entries == "" {
+		return entry{}, fs.ErrNotExist
+	}
 	b, used, err := readFile(c.path(d), maxEntryBytes)
 	if err != nil {
 		return entry{}, err
@@ -84,20 +88,34 @@ func (c *diskCache) write(d digest, e entry) (err error) {
 
 // takeOnly reads and removes the one file of a directory.
 func takeOnly(dir string) (entry, error) {
-	list, err := os.ReadDir(dir)
+	name, err := onlyFile(dir)
 	if err != nil {
 		return entry{}, err
 	}
-	if len(list) != 1 {
-		return entry{}, fmt.Errorf("%d files where the engine writes one", len(list))
-	}
-	file := filepath.Join(dir, list[0].Name())
+	file := filepath.Join(dir, name)
 	code, _, err := readFile(file, maxEntryBytes)
 	if err := errors.Join(err, os.Remove(file)); err != nil {
 		return entry{}, err
 	}
-	return entry{name: list[0].Name(), code: code}, nil
+	return entry{name: name, code: code}, nil
 }
+
+// onlyFile is the name of the one file, or directory, in a directory.
+func onlyFile(dir string) (string, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	switch len(list) {
+	case 1:
+		return list[0].Name(), nil
+	case 0:
+		return "", errNoFile
+	}
+	return "", fmt.Errorf("%s: %d files where the engine makes one", dir, len(list))
+}
+
+var errNoFile = errors.New("no file where the engine makes one")
 
 // readFile reads a regular file of at most max bytes, and tells when it was last modified.
 func readFile(path string, max int64) (_ []byte, modified time.Time, err error) {

@@ -61,10 +61,10 @@ func (e *ExitError) CauseName() string { return "exit" }
 // LimitError is a limit of the policy that ended a guest, or kept it from running. The time limit
 // matches context.DeadlineExceeded.
 type LimitError struct {
-	Limit  string        // time, load, fuel, memory, stack, output, request or module
+	Limit  string        // time, load, fuel, memory, total, stack, output, request, module or compile
 	Max    int64         // bytes, or units of fuel; 0 when not counted
 	Asked  int64         // bytes the guest wanted, when the host saw it
-	Time   time.Duration // the limit, for time and load
+	Time   time.Duration // the limit, for time, load and compile
 	Stderr string
 }
 
@@ -80,6 +80,14 @@ func (e *LimitError) text() string {
 		return fmt.Sprintf("exceeded its time limit for loading, %v (limits.load)", e.Time)
 	case "fuel":
 		return fmt.Sprintf("exceeded its fuel limit of %d units (limits.fuel)", e.Max)
+	case "total":
+		return fmt.Sprintf("the %s of memory that all plugins share (Config.Memory) are in use, and it "+
+			"asked for %s", byteText(e.Max), byteText(e.Asked))
+	case "compile":
+		if e.Time > 0 {
+			return fmt.Sprintf("compiling it takes longer than %v, the limit", e.Time)
+		}
+		return fmt.Sprintf("compiling it takes more than %s, the limit", byteText(e.Max))
 	case "stack":
 		return "exceeded the stack limit: its calls are nested too deep"
 	case "memory":

@@ -2,7 +2,11 @@ package host
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"log/slog"
+	"os"
+	"strconv"
+	"time"
 )
 
 // ReplaceEntry writes an authentic cache entry with any content.
@@ -20,3 +24,30 @@ func EntriesDir(e *Engine) string { return e.disk.entries }
 
 // EngineVersion is the engine that cache entries are bound to.
 const EngineVersion = engineVersion
+
+// CompileWithin is CompileChild in the limits that ChildLimits writes; the compiled-in ones without.
+func CompileWithin(args []string) int {
+	if len(args) == 0 {
+		return CompileChild(os.Stdin, os.Stdout, os.Stderr)
+	}
+	seconds, err := strconv.Atoi(args[0])
+	if err != nil {
+		panic(err)
+	}
+	memory, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	limits := defaultChildLimits
+	limits.time, limits.memory = time.Duration(seconds)*time.Second, memory
+	return compileChild(os.Stdin, os.Stdout, os.Stderr, limits)
+}
+
+// LimitChild gives an engine's compiler command smaller limits, and passes them on as arguments.
+func LimitChild(e *Engine, seconds int, memory, code int64) {
+	e.child.limits = childLimits{time.Duration(seconds) * time.Second, memory, code}
+	e.child.command = append(e.child.command, fmt.Sprint(seconds), fmt.Sprint(memory))
+}
+
+// ChildrenRunning is how many compiler commands run now, or begin to.
+func ChildrenRunning(e *Engine) int { return len(e.children) }
