@@ -140,11 +140,13 @@ func (c *childCompiler) run(ctx context.Context, dir string, wasm []byte) ([]byt
 
 // outOfMemory tells whether a Go program ended because the system gave it no memory.
 func outOfMemory(stderr string) bool {
-	return slices.ContainsFunc([]string{outOfMemoryText, "cannot allocate memory",
-		"failed to create new OS thread", "too many address space collisions"}, func(s string) bool { return strings.Contains(stderr, s) })
+	return slices.ContainsFunc(outOfMemoryTexts[:], func(s string) bool {
+		return strings.Contains(stderr, s)
+	})
 }
 
-const outOfMemoryText = "out of memory"
+var outOfMemoryTexts = [...]string{"out of memory", "cannot allocate memory",
+	"failed to create new OS thread", "too many address space collisions"}
 
 // ended tells a module that the engine refused from a command that broke.
 func (c *childCompiler) ended(state *os.ProcessState, stderr string, err error) error {

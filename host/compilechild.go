@@ -12,8 +12,8 @@ import (
 
 // CompileChild is what a Config.CompileCommand does: nothing else, and first of all. It bounds its own
 // process by MaxCompileTime and, where the system can, MaxCompileMemory, reads a module from in, compiles
-// it in the working directory, which the caller made for that, and writes the code to out. It gives the
-// code that the process must exit with: 0 when all went well. Complaints go to complain.
+// it below the working directory, and writes the code to out. It gives the code that the process must
+// exit with: 0 when all went well. Complaints go to complain.
 //
 // A program that serves as its own compiler command calls it from main before all else:
 //
@@ -32,40 +32,56 @@ const (
 )
 
 func compileChild(in io.Reader, out, complain io.Writer, limits childLimits) int {
+	err := compileTo(out, in, limits)
+	if err == nil {
+		return compileDone
+	}
+	fmt.Fprintln(complain, engineError(err)) // one clean line
+	if _, refused := errors.AsType[*refusedError](err); refused {
+		return compileRefused
+	}
+	return compileBroken
+}
+
+// refusedError is the engine's about a module.
+type refusedError struct{ err error }
+
+func (e *refusedError) Error() string { return e.err.Error() }
+
+func compileTo(out io.Writer, in io.Reader, limits childLimits) (err error) {
 	if err := limitProcess(limits); err != nil {
-		fmt.Fprintf(complain, "limits of the process: %v\n", err)
-		return compileBroken
+		return fmt.Errorf("limits of the process: %w", err)
 	}
 	debug.SetMemoryLimit(limits.memory / 2) // collect often before the address space ends
 	wasm, err := io.ReadAll(in)
 	if err != nil {
-		fmt.Fprintf(complain, "reading the module: %v\n", err)
-		return compileBroken
+		return fmt.Errorf("reading the module: %w", err)
 	}
-	machine, err := machineIn("machine")
+	dir, err := os.MkdirTemp(".", "compile-")
 	if err != nil {
-		fmt.Fprintf(complain, "the engine does not work here: %v\n", err)
-		return compileBroken
+		return err
 	}
-	var e entry
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	machine, err := machineIn(filepath.Join(dir, "machine"))
+	if err != nil {
+		return err
+	}
+	var made entry
 	err = guard(func() (err error) {
-		e, _, err = compileIn("code", wasm)
+		made, _, err = compileIn(filepath.Join(dir, "code"), wasm)
 		return err
 	})
-	if _, disk := errors.AsType[*fs.PathError](err); disk {
-		fmt.Fprintln(complain, err)
-		return compileBroken
+	if _, disk := errors.AsType[*fs.PathError](err); err != nil && !disk {
+		return &refusedError{err}
 	} else if err != nil {
-		fmt.Fprintln(complain, engineError(err))
-		return compileRefused
+		return err
 	}
-	for _, part := range [][]byte{[]byte(machine), []byte(e.name), e.code} {
+	for _, part := range [][]byte{[]byte(machine), []byte(made.name), made.code} {
 		if _, err := out.Write(part); err != nil {
-			fmt.Fprintln(complain, err)
-			return compileBroken
+			return err
 		}
 	}
-	return compileDone
+	return nil
 }
 
 // emptyModule has nothing in it.

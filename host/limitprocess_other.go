@@ -19,7 +19,7 @@ func limitProcess(l childLimits) error {
 		for {
 			var has runtime.MemStats
 			if runtime.ReadMemStats(&has); has.Sys > uint64(l.memory) {
-				fmt.Fprintln(os.Stderr, outOfMemoryText)
+				fmt.Fprintln(os.Stderr, outOfMemoryTexts[0])
 				os.Exit(compileBroken)
 			}
 			time.Sleep(watchEvery)

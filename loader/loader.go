@@ -35,6 +35,10 @@ type Options struct {
 	Workers  int          // plugins read or described side by side; 0 is GOMAXPROCS
 	Logger   *slog.Logger // nil discards
 
+	// CompileCommand is host.Config.CompileCommand for an engine of its own: a program that compiles
+	// plugins which are too much for this process. Nil: they are refused.
+	CompileCommand []string
+
 	// Called is told what each guest's call took, however it ended, before the call returns. Nil: not
 	// wanted. Calls that run side by side tell it side by side.
 	Called func(plugin, tool string, took host.CallStats)
@@ -75,6 +79,13 @@ func (o *Options) logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return o.Logger
+}
+
+func (o *Options) compileCommand() []string {
+	if o == nil {
+		return nil
+	}
+	return o.CompileCommand
 }
 
 func (o *Options) cacheDir() string {
@@ -229,7 +240,7 @@ func newEngine(ctx context.Context, key []byte, opts *Options) (*host.Engine, er
 		return nil, err
 	}
 	return host.New(ctx, &host.Config{
-		CacheDir: dir, CacheKey: key, Logger: opts.logger(),
+		CacheDir: dir, CacheKey: key, CompileCommand: opts.compileCommand(), Logger: opts.logger(),
 	})
 }
 

@@ -88,6 +88,11 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			*m = *closed
 		}}
 	},
+	"large": func(name string) hosttest.Plugin { // a function too long for the command's own process
+		return hosttest.Plugin{Name: name, Change: func(m *asm.Module) {
+			m.Func("", "", asm.Repeat(1<<20, asm.Nop))
+		}}
+	},
 	"unsound": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Description: "Bad.",
 			InputSchema: `{"type": 7}`}}}
