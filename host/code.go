@@ -25,7 +25,7 @@ type code struct {
 	users    int           // under Engine.mu; the code is dropped when nobody is left
 	ready    chan struct{} // closed when compiled and err are set
 	compiled wazero.CompiledModule
-	size     int64 // bytes of machine code
+	size     int64 // bytes, in all of its forms
 	err      error
 }
 
@@ -108,6 +108,10 @@ func (e *Engine) compile(c *code, wasm []byte, facts *rewrite.Facts) (err error)
 	}
 	if c.size == 0 {
 		c.size = int64(len(wasm)) * codePerByte
+	}
+	c.size += int64(len(wasm)) // the engine keeps the module, too
+	for _, d := range c.plan.Data {
+		c.size += int64(len(d.Bytes))
 	}
 	return err
 }

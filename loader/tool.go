@@ -30,10 +30,11 @@ func (t *tool) Scope() string { return t.plugin.scope }
 
 // Invoke carries the call's JSON to a fresh guest and its reply back.
 func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, error) {
-	module, err := t.plugin.module(ctx)
+	plugin, err := t.plugin.use(ctx)
 	if err != nil {
 		return plugins.Output{}, t.loadFault(ctx, err)
 	}
+	defer t.plugin.shelf.leave(plugin)
 	b := buffers.Get().(*buffer)
 	defer b.free()
 	if b.input, err = transcode.AppendMsgpack(b.input[:0], call.Input); err != nil {
@@ -47,7 +48,7 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	if call.Log != nil || call.Progress != nil {
 		obs = &host.Observer{Log: call.Log, Progress: call.Progress}
 	}
-	reply, took, err := module.Call(ctx, req, obs, b.reply[:0])
+	reply, took, err := plugin.module.Call(ctx, req, obs, b.reply[:0])
 	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.callFault(err)
