@@ -23,9 +23,11 @@
 // is allocated. Waiting for an instance counts against the caller's context, never against the
 // plugin's time.
 //
-// Time is looked at wherever a loop begins again and in every host function. A guest that recurses
-// too deep is ended by the stack limit; one that recurses in breadth, without ever looping, can
-// outrun its time.
+// Time is looked at whenever a guest has used up a slice of its fuel, which loops, calls, operations on
+// ranges and host functions all use: nothing outruns it. A guest that recurses too deep is ended by the
+// stack limit, about 50 MB, which takes up to 160 MB for a moment; the instance is then closed. A guest
+// that sleeps in the depth of a recursion keeps its stack meanwhile, so the worst case of a plugin is
+// that of all its instances.
 //
 // # What a guest has
 //

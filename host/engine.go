@@ -17,6 +17,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
+	"github.com/wasmagent/wasmagent/host/internal/snapshot"
 	"github.com/wasmagent/wasmagent/host/internal/wasi"
 )
 
@@ -34,6 +35,7 @@ type Engine struct {
 	turns    turns                        // held while a guest's code runs
 	budget   budget                       // of the memory of all guests
 	verify   bool
+	road     snapshot.Road // Auto but in tests
 
 	ending context.Context // done when Close begins
 	end    context.CancelFunc
@@ -50,14 +52,19 @@ type Engine struct {
 const features = api.CoreFeaturesV2 |
 	experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
 
-func runtimeConfig() wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfig().
-		WithCoreFeatures(features).
+func runtimeConfig() wazero.RuntimeConfig { return configure(wazero.NewRuntimeConfig()) }
+
+func configure(c wazero.RuntimeConfig) wazero.RuntimeConfig {
+	return c.WithCoreFeatures(features).
 		WithDebugInfoEnabled(false) // DWARF is one more parser of a stranger's bytes
 }
 
 // New makes an engine. ctx bounds the making only.
 func New(ctx context.Context, cfg *Config) (*Engine, error) {
+	return newEngine(ctx, cfg, runtimeConfig())
+}
+
+func newEngine(ctx context.Context, cfg *Config, config wazero.RuntimeConfig) (*Engine, error) {
 	if cfg == nil {
 		cfg = &Config{}
 	}
@@ -87,7 +94,6 @@ func New(ctx context.Context, cfg *Config) (*Engine, error) {
 	if err := e.openDisk(cfg); err != nil {
 		return nil, fmt.Errorf("cache of compiled code: %w", err)
 	}
-	config := runtimeConfig()
 	if e.disk != nil {
 		config = config.WithCompilationCache(e.disk.engine)
 	}

@@ -1,13 +1,43 @@
 package host
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmagent/wasmagent/host/internal/snapshot"
 )
+
+// NewInterpreted makes an engine that interprets guests and compiles nothing.
+func NewInterpreted(ctx context.Context, cfg *Config) (*Engine, error) {
+	return newEngine(ctx, cfg, configure(wazero.NewRuntimeConfigInterpreter()))
+}
+
+// ForceRoad makes an engine restore by one way only, for modules that are compiled from here on. It is one
+// of RestoreRoads.
+func ForceRoad(e *Engine, road snapshot.Road) { e.road = road }
+
+// RestoreRoads are the ways to restore that this system has.
+func RestoreRoads() []snapshot.Road {
+	roads := []snapshot.Road{snapshot.Copy, snapshot.Drop, snapshot.Pagemap, snapshot.Scan}
+	return roads[:snapshot.Best()]
+}
+
+// MemoryInUse is what the budget has booked, in bytes.
+func MemoryInUse(e *Engine) int64 { return e.budget.used.Load() }
+
+// Idle counts the instances that a module keeps for later calls.
+func Idle(m *Module) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.free)
+}
 
 // ReplaceEntry writes an authentic cache entry with any content.
 func ReplaceEntry(dir string, key, wasm []byte, name string, code []byte) error {

@@ -109,11 +109,13 @@ func (in *instance) log(mem guestMemory, args []uint64) int {
 	}
 	level := abi.Level(min(uint32(args[0]), uint32(abi.LevelError)))
 	text := escape(string(b[:min(len(b), maxLogLine)]), "")
-	if r.obs.Log != nil {
-		in.outside(func() { r.obs.Log(level, text) })
-	} else {
-		in.module.logLine(r.stage, level, text)
-	}
+	in.outside(func() {
+		if r.obs.Log != nil {
+			r.obs.Log(level, text)
+		} else {
+			in.module.logLine(r.stage, level, text)
+		}
+	})
 	return 0
 }
 

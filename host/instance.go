@@ -84,12 +84,12 @@ func (m *Module) newInstance(ctx context.Context, obs *Observer) (*instance, err
 	return in, nil
 }
 
-// newMemory makes a memory, at the cost of idle instances if the budget wants that.
+// newMemory makes a memory, at the cost of idle instances if the system has no more room.
 func (m *Module) newMemory(image *snapshot.Image) (*snapshot.Memory, error) {
 	plan := &m.code.plan
 	opts := &snapshot.Options{
 		Image: image, Min: int64(plan.MemoryMin) * pageBytes,
-		Declared: declared(plan), Charge: m.engine.budget.charge,
+		Declared: declared(plan), Charge: m.engine.charge, Road: m.engine.road,
 	}
 	memory, err := snapshot.New(m.limits.Memory, opts)
 	for err != nil && m.engine.evict() {
@@ -151,17 +151,32 @@ func (in *instance) begin(ctx context.Context, stage string, obs *Observer) {
 	in.stderr.reset(limits.Stdio, sink)
 }
 
+// rest ends a run: nothing of it stays with an instance that idles.
+func (in *instance) rest() {
+	in.run = run{}
+	in.stdout.reset(0, nil)
+	in.stderr.reset(0, nil)
+	if cap(in.request) > keepRequest {
+		in.request = nil
+	}
+}
+
+// keepRequest is the largest buffer for requests, in bytes, that stays with an instance.
+const keepRequest = 64 << 10
+
 // enter lets the guest run, for as long as it may, and says what became of it.
 func (in *instance) enter(fn api.Function) error {
 	r, turns := &in.run, in.module.engine.turns
+	in.startFuel()
 	if err := turns.take(r.caller); err != nil {
 		return err
 	}
-	in.startFuel()
 	r.yielded = time.Now()
 	r.deadline = r.yielded.Add(r.limit)
-	err := guard(func() error { return fn.CallWithStack(in.ctx, nil) })
-	turns.give()
+	err := guard(func() error {
+		defer turns.give() // also when an observer ends its goroutine
+		return fn.CallWithStack(in.ctx, nil)
+	})
 	err = in.outcome(err)
 	if err == nil || r.inCall() || r.why == errCancelled || r.why == ErrClosed {
 		return err

@@ -112,7 +112,14 @@ func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst [
 	if err != nil {
 		return dst, stats, err
 	}
+	ended := false
+	defer func() {
+		if !ended { // an observer ended the goroutine
+			in.close()
+		}
+	}()
 	reply, err = in.answer(ctx, &req, obs, dst, &stats)
+	ended = true
 	if broken := m.release(in); broken != nil && m.engine.verify {
 		err = errors.Join(err, broken)
 	} else if broken != nil {
@@ -144,9 +151,7 @@ func (in *instance) answer(ctx context.Context, req *abi.Request, obs *Observer,
 		err = &ContractError{Detail: "returned without a reply", NoReply: true,
 			Stderr: stats.Stderr}
 	}
-	reply := r.reply
-	*r = run{} // nothing of a call stays with the instance
-	return reply, err
+	return r.reply, err
 }
 
 // ask readies the bytes that the guest will read. The guest's deadline is its own limit or the caller's,

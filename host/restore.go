@@ -48,8 +48,7 @@ func (m *Module) photograph(in *instance) error {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	in.begins(m.image)
-	m.release(in)
-	return nil
+	return m.release(in)
 }
 
 // begins gives the instance the image's time and randomness.
@@ -94,12 +93,21 @@ func (m *Module) clone() (*instance, error) {
 	return in, nil
 }
 
+// shallowFuel is what a call can use, in units, and hardly have nested deep. The engine keeps the stack
+// that a call grew with the function, so one that used more leaves the function behind. Frames are 16
+// bytes or more, so what stays with most instances is less than 4 MiB.
+const shallowFuel = 1 << 18
+
 // release takes an instance back after a call: restored, for the next one, or closed.
 func (m *Module) release(in *instance) error {
 	if m.image == nil || in.broken {
 		in.close()
 		return nil
 	}
+	if in.fuelUsed() > shallowFuel {
+		in.call = in.mod.ExportedFunction(abi.ExportCall)
+	}
+	in.rest()
 	err := in.restore()
 	if err != nil || !m.push(in) {
 		in.close()
@@ -158,6 +166,16 @@ func (m *Module) push(in *instance) bool {
 		return false
 	}
 	m.free = append(m.free, in)
+	return true
+}
+
+// charge books memory, at the cost of idle instances if the budget wants that.
+func (e *Engine) charge(bytes int64) bool {
+	for !e.budget.charge(bytes) {
+		if !e.evict() {
+			return false
+		}
+	}
 	return true
 }
 

@@ -119,11 +119,18 @@ func (in *instance) sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// outside does something that is not the guest's, such as to tell an observer, without its turn.
-func (in *instance) outside(f func()) {
+// outside tells an observer or the log something, without the guest's turn. A panic there is not the
+// guest's fault: it ends the guest, and the call with an error that is the host's own.
+func (in *instance) outside(tell func()) {
 	in.module.engine.turns.give()
-	defer in.takeAgain()
-	f()
+	defer func() {
+		p := recover()
+		in.takeAgain()
+		if p != nil {
+			in.run.stop(fmt.Errorf("an observer panicked: %v", p))
+		}
+	}()
+	tell()
 }
 
 // takeAgain waits for a turn, which does not count as the guest's time.

@@ -12,7 +12,7 @@ import (
 
 // load takes a first instance through the stages, so that what cannot work is refused here and not in
 // a call, learns the manifest, and keeps what all calls begin with.
-func (m *Module) load(ctx context.Context, wasm []byte, facts *rewrite.Facts) error {
+func (m *Module) load(ctx context.Context, wasm []byte, facts *rewrite.Facts) (err error) {
 	if err := m.begin(); err != nil {
 		return err
 	}
@@ -30,8 +30,7 @@ func (m *Module) load(ctx context.Context, wasm []byte, facts *rewrite.Facts) er
 		return &LoadError{Stage: "manifest", Err: err}
 	}
 	if missing := missingGrants(facts, &m.manifest); len(missing) > 0 {
-		err = &LoadError{Stage: "grants", Err: &GrantError{Missing: missing}}
-		return err
+		return &LoadError{Stage: "grants", Err: &GrantError{Missing: missing}}
 	}
 	if err = in.load(ctx, stageWarmup, nil, abi.ExportWarmup); err != nil {
 		return err

@@ -21,6 +21,7 @@ type Plugin struct {
 	Warmup     Body   // nil: not exported
 	Start      Body   // nil: no start section
 
+	Import func(*Kit)        // imports more functions, for bodies to call
 	Stamp  bool              // the manifest lies in a custom section too
 	Pad    int               // bytes added, to be as large as real plugins are
 	Pages  int               // of memory, 1 when 0
@@ -155,6 +156,9 @@ func (p Plugin) link(k *Kit) {
 	k.Random = wasi("random_get", "i32 i32 -> i32")
 	k.Poll = wasi("poll_oneoff", "i32 i32 i32 i32 -> i32")
 	k.ReadFD = wasi("fd_read", "i32 i32 i32 i32 -> i32")
+	if p.Import != nil {
+		p.Import(k)
+	}
 }
 
 func (p Plugin) manifest() []byte {

@@ -44,6 +44,7 @@ type Memory struct {
 	limit     int // MaxSize or the caller's
 	declared  int // or −1
 	keep      int
+	road      Road // as asked for
 	forImage  Road
 	forGrown  Road
 	charge    func(int64) bool
@@ -70,6 +71,7 @@ func New(limit int64, o *Options) (*Memory, error) {
 		limit:    wholePages(min(limit, MaxSize)),
 		declared: -1,
 		keep:     wholePages(min(o.keep(), MaxSize)),
+		road:     o.Road,
 		charge:   o.charge(),
 	}
 	if o.Declared > 0 {
@@ -89,12 +91,12 @@ func New(limit int64, o *Options) (*Memory, error) {
 	if err := m.reserve(min(m.limit, m.most())); err != nil {
 		return nil, fmt.Errorf("snapshot: reserve %d bytes: %w", m.limit, err)
 	}
-	m.setRoad(o.Road, nil)
+	m.setRoad(nil)
 	if d := m.growTo(uint64(first)); d != nil {
 		return nil, errors.Join(d, m.Close())
 	}
 	if o.Image != nil {
-		if err := m.adopt(o.Image, o.Road); err != nil {
+		if err := m.adopt(o.Image); err != nil {
 			return nil, errors.Join(err, m.Close())
 		}
 	}
@@ -126,9 +128,9 @@ func (m *Memory) most() int {
 	return m.declared
 }
 
-func (m *Memory) setRoad(r Road, i *Image) {
-	m.forImage, m.forGrown = r, r
-	if r != Auto {
+func (m *Memory) setRoad(i *Image) {
+	m.forImage, m.forGrown = m.road, m.road
+	if m.road != Auto {
 		return
 	}
 	m.forImage, m.forGrown = best(), best()
@@ -147,10 +149,10 @@ func (m *Memory) Adopt(i *Image) error {
 		return fmt.Errorf("snapshot: an image of %d bytes does not fit this memory of %d",
 			i.size, m.size)
 	}
-	return m.adopt(i, Auto)
+	return m.adopt(i)
 }
 
-func (m *Memory) adopt(i *Image, r Road) error {
+func (m *Memory) adopt(i *Image) error {
 	if err := i.retain(); err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (m *Memory) adopt(i *Image, r Road) error {
 		return errors.Join(fmt.Errorf("snapshot: map image: %w", err), i.release())
 	}
 	m.image = i
-	m.setRoad(r, i)
+	m.setRoad(i)
 	return nil
 }
 

@@ -24,7 +24,9 @@ func Functions(state func(context.Context) *State) []Function {
 		f := Function{Name: e.name, Params: types(e.params), Results: types("i")}
 		handle := e.handle
 		f.Call = func(ctx context.Context, mod api.Module, stack []uint64) {
-			stack[0] = uint64(handle(ctx, state(ctx), mod.Memory(), stack))
+			s := state(ctx)
+			s.spend(0)
+			stack[0] = uint64(handle(ctx, s, mod.Memory(), stack))
 		}
 		if e.name == "proc_exit" {
 			f.Results, f.Call = nil, procExit

@@ -100,13 +100,15 @@ func fdFilestatGet(_ *State, _ stream, mem api.Memory, p []uint64) Errno {
 	return Success
 }
 
-func fdRead(_ *State, st stream, mem api.Memory, p []uint64) Errno {
+func fdRead(s *State, st stream, mem api.Memory, p []uint64) Errno {
 	if st != stdin {
 		return Badf
 	}
-	if _, e := vectors(mem, p[1], p[2]); e != Success {
+	vecs, e := vectors(mem, p[1], p[2])
+	if e != Success {
 		return e
 	}
+	s.spend(len(vecs))
 	if !mem.WriteUint32Le(uint32(p[3]), 0) {
 		return Fault
 	}
