@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -34,6 +35,7 @@ type Engine struct {
 	clock    *wasi.Clock                  // one for all guests: it never goes back
 	turns    turns                        // held while a guest's code runs
 	budget   budget                       // of the memory of all guests
+	uses     atomic.Int64                 // counts calls, to know which module idles longest
 	verify   bool
 	road     snapshot.Road // Auto but in tests
 

@@ -81,8 +81,8 @@ func (e *LimitError) text() string {
 	case "fuel":
 		return fmt.Sprintf("exceeded its fuel limit of %d units (limits.fuel)", e.Max)
 	case "total":
-		return fmt.Sprintf("the %s of memory that all plugins share (Config.Memory) are in use, and it "+
-			"asked for %s", byteText(e.Max), byteText(e.Asked))
+		return fmt.Sprintf("wants %s of memory, and what all plugins share, %s, is in use "+
+			"(Config.Memory)", byteText(e.Asked), byteText(e.Max))
 	case "compile":
 		if e.Time > 0 {
 			return fmt.Sprintf("compiling it takes longer than %v, the limit", e.Time)

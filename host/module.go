@@ -35,6 +35,7 @@ type Module struct {
 	closing chan struct{} // closed with closed
 	idle    chan struct{} // closed when closed and nothing runs
 	free    []*instance   // restored, the one used last at the end
+	used    int64         // when that was, by Engine.uses
 	gone    bool          // nothing is kept any more
 	drop    func()        // gives up what the module holds, once
 }
