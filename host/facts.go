@@ -1,8 +1,12 @@
 package host
 
 import (
+	"os"
+	"runtime"
+
 	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
+	"github.com/wasmagent/wasmagent/host/internal/snapshot"
 )
 
 // Facts is what a module says of itself before a byte of it runs.
@@ -52,6 +56,42 @@ func Inspect(wasm []byte) (*Facts, error) {
 		facts.Memories = []Memory{memory}
 	}
 	return facts, nil
+}
+
+// EngineFacts are what an engine works with on this machine, and the limits that are in force.
+type EngineFacts struct {
+	Engine    string // the WebAssembly engine and its version
+	System    string // operating system and processor, such as linux/amd64
+	PageSize  int    // the system's, in bytes
+	Restore   string // how what a call wrote to a larger memory is found: scan, pagemap, drop or copy
+	CacheDir  string // of compiled code; "" when none is kept
+	Running   int    // guests that run at a time
+	Compiling int    // modules compiled at a time in this process
+	Children  int    // and in processes of their own; 0 without Config.CompileCommand
+	Memory    int64  // bytes that all guests may have together
+	Limits    Limits // of a policy that does not say otherwise
+}
+
+// Facts tells what the engine works with.
+func (e *Engine) Facts() EngineFacts {
+	limits, _ := Limits{}.withDefaults() // cannot fail
+	f := EngineFacts{
+		Engine:    engineVersion,
+		System:    runtime.GOOS + "/" + runtime.GOARCH,
+		PageSize:  os.Getpagesize(),
+		Restore:   snapshot.Best().String(),
+		Running:   cap(e.turns.held),
+		Compiling: cap(e.workers),
+		Memory:    e.budget.max,
+		Limits:    limits,
+	}
+	if e.disk != nil {
+		f.CacheDir = e.disk.entries
+	}
+	if e.child != nil {
+		f.Children = cap(e.children)
+	}
+	return f
 }
 
 // preflight checks a module's structure, under limits that no policy changes but its size.

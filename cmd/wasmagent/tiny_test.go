@@ -93,6 +93,11 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			m.Func("", "", asm.Repeat(1<<20, asm.Nop))
 		}}
 	},
+	"opaque": func(name string) hosttest.Plugin { // no snapshot can put its reference back
+		return hosttest.Plugin{Name: name, Change: func(m *asm.Module) {
+			m.Global("externref", true, asm.RefNull("externref"))
+		}}
+	},
 	"unsound": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Description: "Bad.",
 			InputSchema: `{"type": 7}`}}}
