@@ -81,3 +81,13 @@ func LimitChild(e *Engine, seconds int, memory, code int64) {
 
 // ChildrenRunning is how many compiler commands run now, or begin to.
 func ChildrenRunning(e *Engine) int { return len(e.children) }
+
+// SameCode tells whether two modules share what was compiled.
+func SameCode(a, b *Module) bool { return a.code == b.code }
+
+// Loading is how many modules are past their compile and not yet closed.
+func Loading(e *Engine) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.modules)
+}
