@@ -70,17 +70,17 @@ func (e *commandError) Error() string {
 
 func (e *commandError) Unwrap() error { return e.err }
 
-// compile gives the compiled form of a module and the size of its code. The engine would compile, in
-// this process, what it finds no good code for. So code is only taken, from an entry or a child, when it
-// was made by the same engine for the same kind of machine.
-func (c *childCompiler) compile(e *Engine, d digest, wasm []byte) (
-	wazero.CompiledModule, int64, error) {
+// compile gives the compiled form of a module and its entry. The engine would compile, in this process,
+// what it finds no good code for. So code is only taken, from an entry or a child, when it was made by
+// the same engine for the same kind of machine.
+func (c *childCompiler) compile(e *Engine, d digest, prepare func() (*rewritten, error)) (
+	wazero.CompiledModule, entry, error) {
 	machine, err := e.disk.machine()
 	if err != nil {
-		return nil, 0, err
+		return nil, entry{}, err
 	}
 	key := sha256.Sum256(append([]byte(machine), d[:]...))
-	return e.disk.compile(e.runtime, key, wasm, func(wasm []byte) (entry, error) {
+	return e.disk.compile(e.runtime, key, prepare, func(wasm []byte) (entry, error) {
 		dir, err := os.MkdirTemp(e.disk.private, "child-")
 		if err != nil {
 			return entry{}, err

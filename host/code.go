@@ -25,7 +25,7 @@ type code struct {
 	users    int           // under Engine.mu; the code is dropped when nobody is left
 	ready    chan struct{} // closed when compiled and err are set
 	compiled wazero.CompiledModule
-	size     int64 // bytes, in all of its forms
+	size     int64 // bytes
 	err      error
 }
 
@@ -89,31 +89,35 @@ func (e *Engine) compile(c *code, wasm []byte, facts *rewrite.Facts) (err error)
 	if e.isClosed() {
 		return ErrClosed
 	}
-	if wasm, c.plan, err = rewrite.Rewrite(wasm, facts, nil); err != nil {
-		return err
-	}
-	for i := range c.plan.Data { // views of the whole module
-		c.plan.Data[i].Bytes = bytes.Clone(c.plan.Data[i].Bytes)
-	}
+	var made entry
+	prepare := func() (*rewritten, error) { return newRewritten(wasm, facts) }
 	switch {
 	case len(facts.Oversize) > 0 && e.child == nil:
 		return fmt.Errorf("%w; a module over this limit is compiled in a process of its own, which "+
 			"wants a compiler command (Config.CompileCommand)", facts.Oversize[0])
 	case len(facts.Oversize) > 0:
-		c.compiled, c.size, err = e.child.compile(e, c.digest, wasm)
+		c.compiled, made, err = e.child.compile(e, c.digest, prepare)
 	case e.disk != nil:
-		c.compiled, c.size, err = e.disk.compile(e.runtime, c.digest, wasm, e.disk.aside)
+		c.compiled, made, err = e.disk.compile(e.runtime, c.digest, prepare, e.disk.aside)
 	default:
-		c.compiled, err = e.runtime.CompileModule(context.Background(), wasm)
+		if made.module, err = prepare(); err == nil {
+			c.compiled, err = e.runtime.CompileModule(context.Background(), made.module.Wasm)
+		}
 	}
-	if c.size == 0 {
-		c.size = int64(len(wasm)) * codePerByte
+	if err != nil {
+		return err
 	}
-	c.size += int64(len(wasm)) // the engine keeps the module, too
-	for _, d := range c.plan.Data {
-		c.size += int64(len(d.Bytes))
+	c.plan, c.size = made.module.plan(), made.size()
+	return nil
+}
+
+// size is what the code takes in memory, in all the forms that stay there.
+func (e *entry) size() int64 {
+	wasm, code := int64(len(e.module.Wasm)), int64(len(e.code))
+	if code == 0 {
+		code = wasm * codePerByte
 	}
-	return err
+	return code + wasm + int64(len(e.module.Bytes))
 }
 
 // compileError makes an error of compiling the module's fault, unless it is the disk's, the compiler

@@ -13,6 +13,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
 // diskCache hands compiled code to the engine, and keeps it between processes if it has a directory
@@ -39,6 +41,7 @@ type diskCache struct {
 
 const (
 	privatePrefix = "run-"
+	enginePrefix  = "wazero-"           // of the engine's name for its version
 	privateAge    = time.Minute         // after which a directory that nobody holds was left behind
 	entryAge      = 30 * 24 * time.Hour // since its last use, after which an entry goes
 	entryTouch    = 24 * time.Hour      // how exactly the last use is known
@@ -70,7 +73,7 @@ func openDiskCache(dir string, key []byte, logger *slog.Logger) (_ *diskCache, e
 	if err := c.openEngine(dir); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	removeUnused(c.entries)
+	removeUnused(dir)
 	return c, nil
 }
 
@@ -102,7 +105,8 @@ func (c *diskCache) openEngine(dir string) (err error) {
 	if dir == "" {
 		return nil
 	}
-	c.entries = filepath.Join(dir, c.sub)
+	made := rewrite.Fingerprint()
+	c.entries = filepath.Join(dir, fmt.Sprintf("%s-%x", c.sub, made[:4]))
 	return os.MkdirAll(c.entries, 0o700)
 }
 
@@ -123,12 +127,13 @@ func removeLeftovers(dir string) {
 	}
 }
 
-// removeUnused takes away the entries that nobody has used for long.
+// removeUnused takes away the entries that nobody has used for long, of whatever version.
 func removeUnused(dir string) {
-	list, _ := os.ReadDir(dir)
-	for _, e := range list {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > entryAge {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+	list, _ := filepath.Glob(filepath.Join(dir, enginePrefix+"*", "*"))
+	for _, file := range list {
+		info, err := os.Lstat(file)
+		if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > entryAge {
+			_ = os.Remove(file)
 		}
 	}
 }
@@ -145,22 +150,26 @@ func (c *diskCache) Close() error {
 	return errors.Join(err, os.RemoveAll(c.private))
 }
 
-// compile gives the compiled form of a module and the size of its code in bytes, from its entry if
-// there is a good one, else with make. A bad entry costs a compile and never more.
-func (c *diskCache) compile(rt wazero.Runtime, d digest, wasm []byte,
-	make func(wasm []byte) (entry, error)) (_ wazero.CompiledModule, size int64, err error) {
-	e, err := c.read(d)
-	if err != nil {
+// compile gives the compiled form of a module and what was compiled, from its entry if there is a good
+// one, else with prepare and make. A bad entry costs a compile and never more.
+func (c *diskCache) compile(rt wazero.Runtime, d digest, prepare func() (*rewritten, error),
+	make func(wasm []byte) (entry, error)) (_ wazero.CompiledModule, e entry, err error) {
+	if e, err = c.read(d); err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
 			c.warn("compiled code is made anew", d, err)
 		}
-		if e, err = make(wasm); err != nil {
-			return nil, 0, err
+		module, err := prepare()
+		if err != nil {
+			return nil, e, err
 		}
+		if e, err = make(module.Wasm); err != nil {
+			return nil, e, err
+		}
+		e.module = module
 		c.keep(d, e)
 	}
-	compiled, err := c.load(rt, d, wasm, e)
-	return compiled, int64(len(e.code)), err
+	compiled, err := c.load(rt, d, e)
+	return compiled, e, err
 }
 
 // aside compiles in this process, in a runtime and directory of its own: with others compiling side by
@@ -200,10 +209,9 @@ func compileIn(dir string, wasm []byte) (_ entry, sub string, err error) {
 }
 
 // load lets the engine read authenticated code.
-func (c *diskCache) load(rt wazero.Runtime, d digest, wasm []byte, e entry) (
-	wazero.CompiledModule, error) {
+func (c *diskCache) load(rt wazero.Runtime, d digest, e entry) (wazero.CompiledModule, error) {
 	if e.name == "" {
-		return rt.CompileModule(context.Background(), wasm)
+		return rt.CompileModule(context.Background(), e.module.Wasm)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,11 +220,12 @@ func (c *diskCache) load(rt wazero.Runtime, d digest, wasm []byte, e entry) (
 	if err := os.WriteFile(file, e.code, 0o600); err != nil {
 		return nil, err
 	}
-	compiled, err := rt.CompileModule(context.Background(), wasm)
+	compiled, err := rt.CompileModule(context.Background(), e.module.Wasm)
 	_ = os.Remove(file) // the engine may have removed it
 	// Code made for another processor is of no use to the engine, which then compiles and leaves
 	// its own: that is the entry from now on.
 	if made, err := takeOnly(dir); err == nil {
+		made.module = e.module
 		c.keep(d, made)
 	}
 	return compiled, err

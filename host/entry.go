@@ -3,26 +3,34 @@ package host
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
-// entry is one module's compiled code, as the engine coded it.
+// entry is one module's compiled code, as the engine coded it, and what was compiled.
 type entry struct {
-	name string // the engine's name for the file, a hash in hex
-	code []byte
+	name   string // the engine's name for the file, a hash in hex
+	code   []byte
+	module *rewritten
 }
 
-// An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the code.
+// An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the length of the
+// coded module in eight bytes, the module, the code.
 const (
-	entryVersion  = "wasmagent compiled code 1, " + engineVersion + "\n"
+	entryVersion  = "wasmagent compiled code 2, " + engineVersion + "\n"
 	entryMAC      = sha256.Size
 	entryName     = 2 * sha256.Size
+	entryLength   = 8
+	entryHead     = entryMAC + entryName + entryLength
 	maxEntryBytes = 1 << 30
 )
 
@@ -35,12 +43,15 @@ func (c *diskCache) path(d digest) string {
 	return filepath.Join(c.entries, hex.EncodeToString(d[:]))
 }
 
-// mac authenticates an entry's name and code, for this module, engine and kind of machine.
-func (c *diskCache) mac(d digest, nameAndCode []byte) []byte {
+// mac authenticates all of an entry behind the MAC, for this module, engine, kind of machine and way to
+// rewrite.
+func (c *diskCache) mac(d digest, rest []byte) []byte {
 	h := hmac.New(sha256.New, c.key)
 	h.Write([]byte(entryVersion + c.sub + "\n"))
+	made := rewrite.Fingerprint()
+	h.Write(made[:])
 	h.Write(d[:])
-	h.Write(nameAndCode)
+	h.Write(rest)
 	return h.Sum(nil)
 }
 
@@ -53,15 +64,20 @@ func (c *diskCache) read(d digest) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	if len(b) < entryMAC+entryName || !hmac.Equal(b[:entryMAC], c.mac(d, b[entryMAC:])) {
+	if len(b) < entryHead || !hmac.Equal(b[:entryMAC], c.mac(d, b[entryMAC:])) {
 		return entry{}, errEntry
 	}
 	if time.Since(used) > entryTouch {
 		now := time.Now()
 		_ = os.Chtimes(c.path(d), now, now) // at worst it is removed early
 	}
-	name, code := b[entryMAC:entryMAC+entryName], b[entryMAC+entryName:]
-	return entry{name: string(name), code: code}, nil
+	size := binary.LittleEndian.Uint64(b[entryHead-entryLength:])
+	name, rest := b[entryMAC:entryMAC+entryName], b[entryHead:]
+	if size > uint64(len(rest)) {
+		return entry{}, errEntry
+	}
+	module, err := decodeRewritten(rest[:size])
+	return entry{name: string(name), code: rest[size:], module: module}, err
 }
 
 // write replaces a module's entry in one step, so that other processes see the old one or the new.
@@ -69,7 +85,12 @@ func (c *diskCache) write(d digest, e entry) (err error) {
 	if len(e.name) != entryName {
 		return fmt.Errorf("the engine's file name %q is not %d characters long", e.name, entryName)
 	}
-	body := append([]byte(e.name), e.code...)
+	module, err := e.module.encode()
+	if err != nil {
+		return err
+	}
+	head := binary.LittleEndian.AppendUint64([]byte(e.name), uint64(len(module)))
+	body := slices.Concat(head, module, e.code)
 	f, err := os.CreateTemp(c.private, "entry-")
 	if err != nil {
 		return err
@@ -79,7 +100,11 @@ func (c *diskCache) write(d digest, e entry) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	_, err = f.Write(append(c.mac(d, body), body...))
+	for _, part := range [][]byte{c.mac(d, body), body} {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}

@@ -46,7 +46,15 @@ func ReplaceEntry(dir string, key, wasm []byte, name string, code []byte) error 
 		return err
 	}
 	defer c.Close()
-	return c.write(sha256.Sum256(wasm), entry{name: name, code: code})
+	facts, err := preflight(wasm)
+	if err != nil {
+		return err
+	}
+	module, err := newRewritten(wasm, facts)
+	if err != nil {
+		return err
+	}
+	return c.write(sha256.Sum256(wasm), entry{name: name, code: code, module: module})
 }
 
 // EntriesDir is where an engine keeps its entries.
