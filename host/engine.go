@@ -17,6 +17,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 	"github.com/wasmagent/wasmagent/host/internal/snapshot"
 	"github.com/wasmagent/wasmagent/host/internal/wasi"
@@ -166,11 +167,11 @@ func valTypes(types []api.ValueType) []rewrite.ValType {
 // it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm is
 // not kept. A compile that has begun is not ended by ctx, but Compile returns.
 func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
-	m, facts, err := e.prepare(ctx, wasm, p)
+	m, err := e.prepare(ctx, wasm, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.load(ctx, wasm, facts); err != nil {
+	if err := m.load(ctx, wasm); err != nil {
 		return nil, errors.Join(err, m.Close(ctx))
 	}
 	return m, nil
@@ -180,7 +181,7 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, e
 // it. It takes a module as far as Compile does to learn it, but needs no grants, and a manifest that
 // is stamped in already does not count.
 func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, error) {
-	m, _, err := e.prepare(ctx, wasm, p)
+	m, err := e.prepare(ctx, wasm, p)
 	if err != nil {
 		return nil, err
 	}
@@ -189,37 +190,49 @@ func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, e
 }
 
 // prepare checks and compiles a module. Nothing of it runs.
-func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *rewrite.Facts, error) {
+func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
 	limits, err := p.Limits.withDefaults()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p.Limits = limits
 	if size := int64(len(wasm)); size > limits.Module {
-		return nil, nil, &LoadError{Stage: stagePreflight,
+		return nil, &LoadError{Stage: stagePreflight,
 			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
 	}
-	bare, facts, err := preflightBare(wasm)
+	bare, err := abihost.Bare(wasm)
 	if err != nil {
-		return nil, nil, err
+		return nil, where(wasm, &LoadError{Stage: stagePreflight, Err: err})
 	}
-	if err := checkContract(facts, e.links, limits); err != nil {
-		return nil, nil, &LoadError{Stage: "contract", Err: err}
-	}
-	c, err := e.code(ctx, bare, facts)
+	c, err := e.code(ctx, bare)
 	if err != nil {
-		return nil, nil, err
+		return nil, where(wasm, err)
+	}
+	if err := checkMemory(c.facts, limits); err != nil {
+		e.release(c)
+		return nil, err
 	}
 	m, err := e.register(c, p)
 	if err != nil {
 		e.release(c)
-		return nil, nil, err
+		return nil, err
 	}
 	m.digest = c.digest
 	if len(bare) != len(wasm) {
 		m.digest = sha256.Sum256(wasm)
 	}
-	return m, facts, nil
+	return m, nil
+}
+
+// where gives err for a module that was checked without its manifest, or, if it has that structural fault
+// with it too, the error that says where in the file.
+func where(wasm []byte, err error) error {
+	if load, ok := err.(*LoadError); ok && load.Stage == stagePreflight {
+		if _, whole := preflight(wasm); whole != nil {
+			return whole
+		}
+	}
+	return err
 }
 
 func (e *Engine) register(c *code, p Policy) (*Module, error) {

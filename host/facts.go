@@ -4,7 +4,6 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 	"github.com/wasmagent/wasmagent/host/internal/snapshot"
 )
@@ -101,19 +100,6 @@ func preflight(wasm []byte) (*rewrite.Facts, error) {
 		return nil, &LoadError{Stage: stagePreflight, Err: err}
 	}
 	return facts, nil
-}
-
-// preflightBare gives a module without its manifest, which is what is compiled, and checks that.
-func preflightBare(wasm []byte) (bare []byte, facts *rewrite.Facts, err error) {
-	if bare, err = abihost.Bare(wasm); err != nil {
-		err = &LoadError{Stage: stagePreflight, Err: err}
-	} else if facts, err = preflight(bare); err == nil {
-		return bare, facts, nil
-	}
-	if _, whole := preflight(wasm); whole != nil {
-		err = whole // says where in the file it is
-	}
-	return nil, nil, err
 }
 
 func signature(kind rewrite.Kind, t rewrite.FuncType) string {

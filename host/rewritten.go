@@ -11,8 +11,9 @@ import (
 // rewritten is a module as it is compiled, and what to do with it: what rewrite makes of it, in a form
 // that is quick to keep and to read.
 type rewritten struct {
-	Wasm []byte
-	Plan rewrite.Plan // without Data
+	Facts rewrite.Facts // of the module that it was made of, without Custom
+	Wasm  []byte
+	Plan  rewrite.Plan // without Data
 
 	Offsets, Sizes []uint32 // of the data segments: a Go guest has tens of thousands
 	Bytes          []byte   // of all of them
@@ -23,13 +24,14 @@ func newRewritten(wasm []byte, facts *rewrite.Facts) (*rewritten, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rewritten{Wasm: out, Plan: plan}
+	r := &rewritten{Facts: *facts, Wasm: out, Plan: plan}
+	r.Facts.Custom = nil // views of the whole module, as Data's are
 	for _, d := range plan.Data {
 		r.Offsets = append(r.Offsets, d.Offset)
 		r.Sizes = append(r.Sizes, uint32(len(d.Bytes)))
 		r.Bytes = append(r.Bytes, d.Bytes...)
 	}
-	r.Plan.Data = nil // views of the whole module
+	r.Plan.Data = nil
 	return r, nil
 }
 

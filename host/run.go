@@ -36,6 +36,7 @@ type run struct {
 // stageInstantiate on.
 const (
 	stagePreflight   = "preflight"
+	stageContract    = "contract"
 	stageCompile     = "compile"
 	stageInstantiate = "instantiate"
 	stageInitialize  = "initialize"
