@@ -18,7 +18,7 @@ type Options struct {
 	CacheDir string            // tool lists and compiled code; "" is the user's cache directory
 	StateDir string            // the key that seals them; "" is the user's state directory
 	Limits   host.Limits       // of every plugin; zero fields are the host's defaults
-	Keys     map[string]string // idempotency path by tool name
+	Keys     map[string]string // idempotency path by name of a tool of the directory
 	Ledger   plugins.Ledger    // where keyed calls are claimed; needed with Keys
 	Logger   *slog.Logger      // nil discards
 

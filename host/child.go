@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -132,21 +131,18 @@ func (c *childCompiler) run(ctx context.Context, dir string, wasm []byte) ([]byt
 		return nil, &LimitError{Limit: "compile", Max: c.limits.code, Asked: c.limits.code + 1}
 	case used >= c.limits.time*3/4 && cmd.ProcessState.ExitCode() < 0: // the system counts in ticks
 		return nil, &LimitError{Limit: "compile", Time: c.limits.time}
-	case outOfMemory(stderr.b.String()):
+	case outOfMemory(cmd.ProcessState, stderr.b.String()):
 		return nil, &LimitError{Limit: "compile", Max: c.limits.memory}
 	}
 	return nil, c.ended(cmd.ProcessState, stderr.b.String(), err)
 }
 
-// outOfMemory tells whether a Go program ended because the system gave it no memory.
-func outOfMemory(stderr string) bool {
-	return slices.ContainsFunc(outOfMemoryTexts[:], func(s string) bool {
-		return strings.Contains(stderr, s)
-	})
+// outOfMemory tells whether a Go program ended since the system gave it no memory. Its run-time then
+// ends in many ways, a nil pointer of its own among them; a panic of the compiler's never gets that far.
+func outOfMemory(state *os.ProcessState, stderr string) bool {
+	return state.ExitCode() == compileCrashed &&
+		(strings.Contains(stderr, "fatal error: ") || strings.Contains(stderr, "SIG"))
 }
-
-var outOfMemoryTexts = [...]string{"out of memory", "cannot allocate memory",
-	"failed to create new OS thread", "too many address space collisions"}
 
 // ended tells a module that the engine refused from a command that broke.
 func (c *childCompiler) ended(state *os.ProcessState, stderr string, err error) error {

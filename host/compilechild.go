@@ -28,7 +28,8 @@ func CompileChild(in io.Reader, out, complain io.Writer) (exit int) {
 const (
 	compileDone    = 0
 	compileBroken  = 1 // something other than the module is at fault
-	compileRefused = 3 // the engine refuses the module; 2 is Go's own, for a crash
+	compileCrashed = 2 // Go's own, for what cannot be recovered
+	compileRefused = 3 // the engine refuses the module
 )
 
 func compileChild(in io.Reader, out, complain io.Writer, limits childLimits) int {

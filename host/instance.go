@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -30,6 +31,7 @@ type instance struct {
 	run            run // the one under way
 	request        []byte
 	broken         bool // not to be used again
+	locked         bool // its goroutine, to its thread
 }
 
 type instanceKey struct{}
@@ -140,10 +142,13 @@ func (in *instance) load(ctx context.Context, stage string, obs *Observer, expor
 	return in.enter(fn)
 }
 
+// noObserver hears nothing.
+var noObserver Observer
+
 // begin readies the instance for a run. A nil observer is an empty one.
 func (in *instance) begin(ctx context.Context, stage string, obs *Observer) {
 	if obs == nil {
-		obs = &Observer{}
+		obs = &noObserver
 	}
 	limits := in.module.limits
 	in.run = run{stage: stage, caller: ctx, limit: limits.Load, obs: obs}
@@ -175,8 +180,9 @@ func (in *instance) enter(fn api.Function) error {
 	if err := turns.take(r.caller); err != nil {
 		return err
 	}
-	r.yielded = time.Now()
-	r.deadline = r.yielded.Add(r.limit)
+	in.watch()
+	r.began = time.Now()
+	r.yielded, r.deadline = r.began, r.began.Add(r.limit)
 	err := guard(func() error {
 		defer turns.give() // also when an observer ends its goroutine
 		return fn.CallWithStack(in.ctx, nil)
@@ -186,6 +192,23 @@ func (in *instance) enter(fn api.Function) error {
 		return err // not a fault of loading
 	}
 	return &LoadError{Stage: r.stage, Err: err}
+}
+
+// watch lets the memory count this thread's page faults from here to the restore. It cannot while the
+// goroutine may move to another.
+func (in *instance) watch() {
+	if in.module.image != nil && !in.locked {
+		runtime.LockOSThread()
+		in.locked = true
+		in.memory.Watch()
+	}
+}
+
+func (in *instance) unlock() {
+	if in.locked {
+		in.locked = false
+		runtime.UnlockOSThread()
+	}
 }
 
 func (in *instance) close() {

@@ -19,8 +19,8 @@ func limitProcess(l childLimits) error {
 		for {
 			var has runtime.MemStats
 			if runtime.ReadMemStats(&has); has.Sys > uint64(l.memory) {
-				fmt.Fprintln(os.Stderr, outOfMemoryTexts[0])
-				os.Exit(compileBroken)
+				fmt.Fprintln(os.Stderr, "fatal error: out of memory") // as Go's own words are
+				os.Exit(compileCrashed)
 			}
 			time.Sleep(watchEvery)
 		}

@@ -103,13 +103,17 @@ func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst [
 	}
 	defer m.end()
 
-	queued := time.Now()
-	if err := m.takeSlot(ctx); err != nil {
+	stats.Wait, err = m.takeSlot(ctx)
+	if err != nil {
 		return dst, stats, err
 	}
 	defer func() { <-m.slots }()
-	in, err := m.acquire(ctx)
-	stats.Wait = time.Since(queued)
+	in := m.pop()
+	if in == nil {
+		began := time.Now()
+		in, err = m.acquire(ctx)
+		stats.Wait += time.Since(began)
+	}
 	if err != nil {
 		return dst, stats, err
 	}
@@ -141,9 +145,10 @@ func (in *instance) answer(ctx context.Context, req *abi.Request, obs *Observer,
 	if err := in.ask(req); err != nil {
 		return dst, err
 	}
-	began := time.Now()
 	err := in.enter(in.call)
-	stats.Time = time.Since(began)
+	if !r.began.IsZero() {
+		stats.Time = time.Since(r.began)
+	}
 	stats.Fuel = in.fuelUsed()
 	stats.Memory = in.memory.Size()
 	stats.Stderr = in.stderr.text()
@@ -183,17 +188,24 @@ func (m *Module) fixed() *wasi.Fixed {
 	return &wasi.Fixed{Wall: m.policy.Fixed.Time.UnixNano(), Mono: 1, Seed: m.policy.Fixed.Seed}
 }
 
-func (m *Module) takeSlot(ctx context.Context) error {
+// takeSlot waits for one of the instances that there may be, and tells how long.
+func (m *Module) takeSlot(ctx context.Context) (time.Duration, error) {
 	if ctx.Err() != nil {
-		return cancelled(ctx)
+		return 0, cancelled(ctx)
 	}
 	select {
 	case m.slots <- struct{}{}:
-		return nil
+		return 0, nil
+	default:
+	}
+	began := time.Now()
+	select {
+	case m.slots <- struct{}{}:
+		return time.Since(began), nil
 	case <-ctx.Done():
-		return cancelled(ctx)
+		return time.Since(began), cancelled(ctx)
 	case <-m.closing:
-		return ErrClosed
+		return time.Since(began), ErrClosed
 	}
 }
 

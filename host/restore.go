@@ -59,8 +59,8 @@ func (in *instance) begins(i *image) {
 	}
 }
 
-// acquire gives an instance in the state that every call begins with, best the one used last. What a new
-// one says while it initialises was heard when the module was loaded.
+// acquire makes an instance in the state that every call begins with. What it says while it initialises
+// was heard when the module was loaded.
 func (m *Module) acquire(ctx context.Context) (*instance, error) {
 	if m.image == nil {
 		in, err := m.newInstance(ctx, &Observer{Log: func(abi.Level, string) {}})
@@ -69,9 +69,6 @@ func (m *Module) acquire(ctx context.Context) (*instance, error) {
 			return nil, fmt.Errorf("%s: %w", load.Stage, load.Err)
 		}
 		return in, err
-	}
-	if in := m.pop(); in != nil {
-		return in, nil
 	}
 	return m.clone()
 }
@@ -100,6 +97,7 @@ const shallowFuel = 1 << 18
 
 // release takes an instance back after a call: restored, for the next one, or closed.
 func (m *Module) release(in *instance) error {
+	defer in.unlock()
 	if m.image == nil || in.broken {
 		in.close()
 		return nil

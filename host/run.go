@@ -15,7 +15,8 @@ type run struct {
 	stage    string
 	caller   context.Context // asked whether the caller still wants the answer, and nothing else
 	limit    time.Duration   // of the guest's own time
-	deadline time.Time       // when that is up
+	began    time.Time       // when the guest did
+	deadline time.Time       // when its time is up
 	request  []byte
 	maxReply int64 // bytes; 0 where no reply belongs
 	obs      *Observer

@@ -41,17 +41,21 @@ func (t *tool) callFault(err error) error {
 }
 
 // read turns a reply into a result, or into what the guest says went wrong.
-func (t *tool) read(b []byte) (plugins.Output, error) {
+func (t *tool) read(buf *buffer) (plugins.Output, error) {
+	b := buf.reply
+	reply, err := abi.ParseReply(b)
+	if err == nil && reply.Outcome == abi.OutcomeOK && b[0] == oneKey {
+		return t.value(buf, reply.Value) // which scans as it goes: the usual reply is not read twice
+	}
 	if err := transcode.Scan(b, transcode.MaxNodes); err != nil {
 		return plugins.Output{}, t.malformed("bad_msgpack", err)
 	}
-	reply, err := abi.ParseReply(b)
 	if err != nil {
 		return plugins.Output{}, t.malformed("bad_envelope", err)
 	}
 	switch reply.Outcome {
 	case abi.OutcomeOK:
-		return t.value(reply.Value)
+		return t.value(buf, reply.Value)
 	case abi.OutcomeContent:
 		return t.content(reply.Content)
 	}
@@ -69,14 +73,26 @@ func (t *tool) read(b []byte) (plugins.Output, error) {
 	return plugins.Output{}, t.malformed("bad_envelope", errors.New("an outcome of no known kind"))
 }
 
-// value gives a result its JSON form.
-func (t *tool) value(raw abi.Raw) (plugins.Output, error) {
-	value, err := transcode.AppendJSON(nil, raw)
+// oneKey begins a reply that has no key but its outcome: a map of one.
+const oneKey = 0x81
+
+// value gives a result its JSON form. It is made in the buffer and then copied, so that it is
+// allocated once, at its size.
+func (t *tool) value(buf *buffer, raw abi.Raw) (plugins.Output, error) {
+	value, err := transcode.AppendJSON(buf.value[:0], raw)
 	switch {
+	case err == nil && cap(value) > maxPooledBytes:
+		return plugins.Output{Value: value}, nil // no buffer of this size is kept for the next call
 	case err == nil:
-		return plugins.Output{Value: value}, nil
+		buf.value = value
+		result := make([]byte, len(value)) // bytes.Clone would round the size up and clear the rest
+		copy(result, value)
+		return plugins.Output{Value: result}, nil
 	case isType[*transcode.NoJSONError](err):
 		return plugins.Output{}, t.fault(plugins.ErrOutputSerialization, err)
+	}
+	if e, ok := errors.AsType[*transcode.SyntaxError](err); ok && buf.reply[0] == oneKey {
+		e.Offset += len(buf.reply) - len(raw) // of the reply, which the value ends
 	}
 	return plugins.Output{}, t.malformed("bad_msgpack", err)
 }

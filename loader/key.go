@@ -18,7 +18,7 @@ const (
 // cache directory but not read this file cannot plant anything in a cache.
 func sealKey(dir string) ([]byte, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	path := filepath.Join(dir, keyFile)
 	key, err := readKey(path)
@@ -32,7 +32,8 @@ func sealKey(dir string) ([]byte, error) {
 }
 
 func readKey(path string) ([]byte, error) {
-	key, info, err := read(path, keyBytes)
+	const most = 1 << 10 // bytes; a file that is no key is refused for its length, not for its size
+	key, info, err := read(path, most)
 	if err != nil {
 		return nil, fmt.Errorf("cache key %s: %w", path, err)
 	}

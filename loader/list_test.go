@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,5 +172,22 @@ func BenchmarkList(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A key file of a wrong length says what to do about it.
+func TestKeyOfWrongLength(t *testing.T) {
+	for _, n := range []int{0, 31, 33} {
+		opts := options(t)
+		path := filepath.Join(opts.StateDir, "cache.key")
+		write(t, opts.StateDir, map[string][]byte{"cache.key": make([]byte, n)})
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := loader.OpenDir(t.Context(), t.TempDir(), opts)
+		want := fmt.Sprintf("cache key %s: %d bytes instead of 32: remove it", path, n)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

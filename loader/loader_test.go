@@ -117,6 +117,30 @@ func TestOpenDir(t *testing.T) {
 	}
 }
 
+// TestOpenDirCancelled has a caller that is gone: no plugin is read for it.
+func TestOpenDirCancelled(t *testing.T) {
+	dir, opts := t.TempDir(), options(t)
+	write(t, dir, map[string][]byte{"a.wasm": hosttest.Tiny("a"), "b.wasm": hosttest.Tiny("b")})
+	engine, err := loader.NewEngine(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close(t.Context())
+	opts.Engine = engine
+	reads := loader.CountReads(opts)
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	if _, err := loader.OpenDir(ctx, dir, opts); !errors.Is(err, cause) {
+		t.Errorf("have %v, want the cause", err)
+	}
+	for _, name := range []string{"a.wasm", "b.wasm"} {
+		if n := reads(filepath.Join(dir, name)); n != 0 {
+			t.Errorf("%s was read %d times", name, n)
+		}
+	}
+}
+
 func specs(names ...string) (list []abi.ToolSpec) {
 	for _, n := range names {
 		list = append(list, abi.ToolSpec{Name: n, Description: "Gives its arguments back."})

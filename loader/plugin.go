@@ -66,6 +66,9 @@ func (p *plugin) fault(err error) error {
 // list learns what the plugin offers, from what is kept where that still holds. Its error is ctx's; the
 // plugin's own troubles are in p.Err.
 func (p *plugin) list(ctx context.Context, kept *list) error {
+	if ctx.Err() != nil { // nobody waits for the list: read no more of a large directory
+		return context.Cause(ctx)
+	}
 	err := p.recall(kept)
 	if errors.Is(err, errUnknown) {
 		err = p.learn(ctx, kept)
@@ -166,16 +169,25 @@ func (p *plugin) use(ctx context.Context) (*flight, error) {
 		return nil, err
 	}
 	select {
-	case <-f.done:
+	case <-f.done: // as for all calls but the first: asking one channel is cheap
 		err = f.err
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+	default:
+		err = f.wait(ctx)
 	}
 	if err != nil {
 		p.shelf.leave(f)
 		return nil, err
 	}
 	return f, nil
+}
+
+func (f *flight) wait(ctx context.Context) error {
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // board joins the flight, or starts one. It belongs to no call, so it runs under no call's context.

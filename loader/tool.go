@@ -37,12 +37,16 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	defer t.plugin.shelf.leave(plugin)
 	b := buffers.Get().(*buffer)
 	defer b.free()
-	if b.input, err = transcode.AppendMsgpack(b.input[:0], call.Input); err != nil {
-		return plugins.Output{}, t.fault(plugins.ErrInvalidInput, err)
+	input := call.Packed
+	if input == nil { // not called by a registry
+		if b.input, err = transcode.AppendMsgpack(b.input[:0], call.Input); err != nil {
+			return plugins.Output{}, t.fault(plugins.ErrInvalidInput, err)
+		}
+		input = b.input
 	}
 	req := abi.Request{
 		Tool: t.spec.Name, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
-		Input: b.input,
+		Input: input,
 	}
 	var obs *host.Observer
 	if call.Log != nil || call.Progress != nil {
@@ -54,12 +58,12 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		return plugins.Output{}, t.callFault(err)
 	}
 	b.reply = reply
-	return t.read(reply)
+	return t.read(b)
 }
 
-// buffer holds one call's request and reply. Nothing of a reply outlives its call: values become new
-// JSON, and blocks are copied.
-type buffer struct{ input, reply []byte }
+// buffer holds one call's request, reply and result. Nothing of them outlives the call: values and
+// blocks are copied.
+type buffer struct{ input, reply, value []byte }
 
 // maxPooledBytes is the largest buffer that is kept for the next call, in bytes.
 const maxPooledBytes = 1 << 20
@@ -67,7 +71,7 @@ const maxPooledBytes = 1 << 20
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
 func (b *buffer) free() {
-	if cap(b.input) <= maxPooledBytes && cap(b.reply) <= maxPooledBytes {
+	if max(cap(b.input), cap(b.reply), cap(b.value)) <= maxPooledBytes {
 		buffers.Put(b)
 	}
 }

@@ -61,26 +61,25 @@ func Register[In, Out any](t Tool, fn func(*Call, In) (Out, error)) {
 func bind[In, Out any](t Tool, fn func(*Call, In) (Out, error)) guest.Tool {
 	return guest.Tool{
 		Spec: specOf(t, reflect.TypeFor[In](), reflect.TypeFor[Out]()),
-		Call: func(h guest.Host, q *abi.Request) abi.Reply {
+		Zero: func() abi.Raw {
+			var in In
+			raw, _ := codec.Append(nil, in) // what cannot be coded needs no warming
+			return raw
+		},
+		Call: func(h guest.Host, q *abi.Request, dry bool) abi.Reply {
 			var in In
 			if err := codec.Decode(q.Input, &in); err != nil {
 				return invalid(err.Pointer, err.Detail)
 			}
-			out, err := fn(newCall(h, q), in)
+			var out Out
+			var err error
+			if c := newCall(h, q); !dry {
+				out, err = fn(c, in)
+			}
 			if err != nil {
 				return failure(err)
 			}
 			return success(out)
-		},
-		Warm: func() {
-			var in In
-			var out Out
-			raw, err := codec.Append(nil, in)
-			if err == nil {
-				codec.Decode(raw, &in)
-			}
-			reply := success(out)
-			abi.AppendReply(nil, &reply)
 		},
 	}
 }

@@ -18,8 +18,9 @@ const MaxInput = 16 << 20
 // Call carries out one call: find, check, key, claim, attempt, output check, settle. Each step makes
 // only the errors that are its own, and FaultOf says who must act on any of them.
 func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) {
-	defer r.log(ctx, &call, time.Now(), &res, &err)
-
+	if r.opts.Logger != nil {
+		defer r.log(ctx, &call, time.Now(), &res, &err)
+	}
 	tool, err := r.find(call.Tool)
 	if err != nil {
 		return Result{}, err
@@ -80,6 +81,7 @@ func (e *entry) check(call *Call) (*carried, error) {
 	input, err := carry(call.Input, MaxInput)
 	if err == nil {
 		if err = e.input.check(input.raw); err == nil {
+			call.Packed = input.raw
 			return input, nil
 		}
 		input.free()

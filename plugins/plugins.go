@@ -20,10 +20,12 @@ type Tool interface {
 // see one another's. Without it a tool's scope is Options.Scope.
 type Scoper interface{ Scope() string }
 
-// Call is one call of a tool. A caller sets ID, Tool and Input; the registry sets Key and Attempt.
+// Call is one call of a tool. A caller sets ID, Tool and Input; the registry sets Packed, Key and
+// Attempt.
 type Call struct {
 	ID, Tool string
 	Input    json.RawMessage                    // absent means {}; not changed, not kept
+	Packed   abi.Raw                            // Input as msgpack, good until Invoke returns
 	Key      string                             // the idempotency key; "" when unkeyed
 	Attempt  int                                // from 1
 	Progress func(abi.Progress)                 // nil: not wanted
@@ -52,15 +54,4 @@ type Options struct {
 	Keys   map[string]string // idempotency path by tool name; the operator's alone to declare
 	Scope  string            // whose keys these are, for tools that are no Scoper
 	Logger *slog.Logger      // one line a call: debug, or warn and error by fault; nil discards
-}
-
-func (o *Options) orDefault() Options {
-	opts := Options{}
-	if o != nil {
-		opts = *o
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	return opts
 }

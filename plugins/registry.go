@@ -20,7 +20,7 @@ type Registry struct {
 
 	mu      sync.RWMutex
 	entries map[string]*entry
-	checked bool // every declared key has its tool
+	checked atomic.Bool // every declared key has its tool; set under mu, so that no Add is missed
 }
 
 // entry is a tool with all that is made of its spec once.
@@ -36,7 +36,11 @@ type entry struct {
 
 // NewRegistry returns a registry without tools.
 func NewRegistry(opts *Options) *Registry {
-	return &Registry{opts: opts.orDefault(), entries: map[string]*entry{}}
+	r := &Registry{entries: map[string]*entry{}}
+	if opts != nil {
+		r.opts = *opts
+	}
+	return r
 }
 
 // AddError is a tool that was not added.
@@ -76,7 +80,7 @@ func (r *Registry) add(e *entry) error {
 		return ErrDuplicate
 	}
 	r.entries[e.spec.Name] = e
-	r.checked = false
+	r.checked.Store(false)
 	return nil
 }
 
@@ -115,11 +119,11 @@ func (r *Registry) newEntry(t Tool) (e *entry, err error) {
 // when it has added its tools; Call refuses to run anything before it holds, since a mistyped name
 // would leave a tool without the key that its operator wanted.
 func (r *Registry) Check() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.checked {
+	if r.checked.Load() {
 		return nil
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var lost []string
 	for _, name := range slices.Sorted(maps.Keys(r.opts.Keys)) {
 		if r.entries[name] == nil {
@@ -130,7 +134,7 @@ func (r *Registry) Check() error {
 		return fmt.Errorf("an idempotency path is declared for %s, which is no tool; %s",
 			strings.Join(lost, ", "), haveTools(r.names()))
 	}
-	r.checked = true
+	r.checked.Store(true)
 	return nil
 }
 

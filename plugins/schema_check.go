@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -11,6 +12,7 @@ import (
 
 // checker holds one value against a node.
 type checker struct {
+	whole    abi.Reader
 	r        *abi.Reader
 	steps    int
 	quiet    int // above 0: only whether it holds matters
@@ -27,11 +29,26 @@ type step struct {
 	index int
 }
 
+// Checkers take more than half a kilobyte with their reader, so they are used again.
+var checkers = sync.Pool{New: func() any { return new(checker) }}
+
 // checkCommon holds v, whose bytes must be the transcoder's own, against n.
 func checkCommon(n *node, v abi.Raw) error {
-	var room [16]step
-	c := checker{r: abi.NewReader(v), path: room[:0]}
+	if n.typesOnly && (n.types == 0 || n.types&typesOfKind[abi.NewReader(v).Kind()] != 0) {
+		return nil // what lies inside is well-formed: the transcoder made it
+	}
+	c := checkers.Get().(*checker)
+	c.whole = *abi.NewReader(v)
+	c.r = &c.whole
 	c.check(n)
+	err := c.verdict()
+	clear(c.path[:cap(c.path)]) // it must not hold on to the value
+	*c = checker{path: c.path[:0]}
+	checkers.Put(c)
+	return err
+}
+
+func (c *checker) verdict() error {
 	switch {
 	case c.steps > MaxSchemaSteps:
 		return newSchemaError([]Problem{{"", "checking it takes too many steps"}}, 0)

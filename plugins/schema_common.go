@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -36,6 +37,8 @@ type node struct {
 
 	limits  []limit
 	inPlace bool // refs to not: schemas that take the same value again
+
+	typesOnly bool // there is nothing but types: a value's first byte tells
 }
 
 // maxRequired is how many required fields a node tracks.
@@ -59,7 +62,10 @@ type count struct {
 }
 
 func newCount(min, max *int) count {
-	c := count{min != nil || max != nil, 0, math.MaxInt}
+	if min == nil && max == nil {
+		return count{}
+	}
+	c := count{set: true, max: math.MaxInt}
 	if min != nil {
 		c.min = *min
 	}
@@ -123,6 +129,7 @@ func (c *commonCompiler) node(s *jsonschema.Schema) *node {
 	c.rest(n, s)
 	n.chars, n.regexp = newCount(s.MinLength, s.MaxLength), s.Pattern
 	n.limits = limitsOf(s)
+	n.typesOnly = reflect.DeepEqual(n, &node{types: n.types})
 	return n
 }
 

@@ -25,8 +25,12 @@ func (w *writer) number() error {
 	if w.peek() == '.' {
 		isInteger = false
 		w.pos++
+		point := w.pos
 		if err := w.someDigits(); err != nil {
 			return err
+		}
+		if w.peek()|0x20 != 'e' && w.decimal(negative, first, point) {
+			return nil
 		}
 	}
 	if w.peek()|0x20 == 'e' {
@@ -73,14 +77,46 @@ func (w *writer) someDigits() error {
 	return nil
 }
 
+// maxDecimal is how many digits always spell a whole number that a float64 holds exactly.
+const maxDecimal = 15
+
+// powers are those of ten, which a float64 holds exactly too.
+var powers = [maxDecimal + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15}
+
+// decimal writes a number with a fraction, from first to here, and reports whether it could: its
+// digits are few, as a price's or a measure's. They are divided by a power of ten; both are exact, so
+// there is one rounding, and the float is the nearest one.
+func (w *writer) decimal(negative bool, first, point int) bool {
+	if w.pos-first > maxDecimal+1 {
+		return false
+	}
+	var whole uint64
+	for _, c := range w.in[first:w.pos] {
+		if c != '.' {
+			whole = whole*10 + uint64(c-'0')
+		}
+	}
+	f := float64(whole) / powers[w.pos-point]
+	if negative {
+		f = -f
+	}
+	w.appendFloat(f)
+	return true
+}
+
 // float writes the number that began at at as a float.
 func (w *writer) float(at int) error {
 	f, err := strconv.ParseFloat(string(w.in[at:w.pos]), 64)
 	if err != nil {
 		return w.fail(at, "a number is beyond the range of a 64-bit float")
 	}
-	w.out = binary.BigEndian.AppendUint64(append(w.out, 0xcb), math.Float64bits(f))
+	w.appendFloat(f)
 	return nil
+}
+
+func (w *writer) appendFloat(f float64) {
+	w.out = binary.BigEndian.AppendUint64(append(w.out, 0xcb), math.Float64bits(f))
 }
 
 func appendUint(out []byte, v uint64) []byte {

@@ -26,13 +26,8 @@ func (w *writer) quoted() (span, error) {
 
 // run skips characters that stand for themselves and reports whether they were all ASCII.
 func (w *writer) run() (ascii bool) {
-	in, i := w.in, w.pos
-	ascii = true
-	for i < len(in) && (plain[in[i]] || in[i] >= utf8.RuneSelf) {
-		ascii = ascii && in[i] < utf8.RuneSelf
-		i++
-	}
-	w.pos = i
+	n, ascii := plainLen(w.in[w.pos:])
+	w.pos += n
 	return ascii
 }
 

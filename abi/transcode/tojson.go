@@ -148,6 +148,12 @@ func appendFloat(out []byte, f float64, bits int) ([]byte, bool) {
 		return out, false
 	case abs < exact && f == math.Trunc(f) && (f != 0 || !math.Signbit(f)):
 		return strconv.AppendInt(out, int64(f), 10), true
+	case bits == 64:
+		if short, ok := appendDecimal(out, f); ok {
+			return short, true
+		}
+	}
+	switch {
 	case abs == 0 || inPlainRange(abs, bits):
 		return strconv.AppendFloat(out, f, 'f', -1, bits), true
 	}
@@ -157,6 +163,30 @@ func appendFloat(out []byte, f float64, bits int) ([]byte, bool) {
 		out = out[:n-1]
 	}
 	return out, true
+}
+
+// maxPlaces is how many digits behind the point appendDecimal tries, as prices and measures have.
+const maxPlaces = 3
+
+// appendDecimal appends f if it has few places. No other text with as many places denotes it, since
+// up to maxDecimal digits tell floats apart; so it is the text that a search for the shortest finds.
+func appendDecimal(out []byte, f float64) ([]byte, bool) {
+	for places := 1; places <= maxPlaces; places++ {
+		power := powers[places]
+		whole := math.Round(math.Abs(f) * power)
+		if whole == 0 || whole >= powers[maxDecimal] || whole/power != math.Abs(f) {
+			continue
+		}
+		if f < 0 {
+			out = append(out, '-')
+		}
+		n, p := uint64(whole), uint64(power)
+		out = strconv.AppendUint(out, n/p, 10)
+		out = strconv.AppendUint(out, p+n%p, 10) // the 1 in front keeps zeros, and becomes the point
+		out[len(out)-places-1] = '.'
+		return out, true
+	}
+	return out, false
 }
 
 // inPlainRange reports whether abs is written without an exponent.
@@ -182,33 +212,20 @@ func appendTime(out, body []byte) ([]byte, bool) {
 	return append(out, '"'), true
 }
 
-// plain has the bytes that stand for themselves inside a JSON string and are ASCII.
-var plain = func() (t [256]bool) {
-	for c := 0x20; c < 0x80; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
 // appendQuoted appends s as a JSON string and reports whether it is UTF-8.
 func appendQuoted(out, s []byte) ([]byte, bool) {
 	out = append(out, '"')
 	ascii := true
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case plain[c]:
-			continue
-		case c >= utf8.RuneSelf:
-			ascii = false
-			continue
+	for rest := s; ; {
+		n, ok := plainLen(rest)
+		ascii = ascii && ok
+		out = append(out, rest[:n]...)
+		if n == len(rest) {
+			break
 		}
-		out = append(out, s[start:i]...)
-		out = appendEscape(out, c)
-		start = i + 1
+		out = appendEscape(out, rest[n])
+		rest = rest[n+1:]
 	}
-	out = append(out, s[start:]...)
 	return append(out, '"'), ascii || utf8.Valid(s)
 }
 

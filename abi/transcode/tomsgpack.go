@@ -89,6 +89,13 @@ func (w *writer) unexpected(want string) error {
 }
 
 func (w *writer) space() {
+	if w.peek() > ' ' { // as in most text: short enough to be inlined
+		return
+	}
+	w.spaces()
+}
+
+func (w *writer) spaces() {
 	for w.pos < len(w.in) {
 		switch w.in[w.pos] {
 		case ' ', '\t', '\n', '\r':

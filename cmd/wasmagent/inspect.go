@@ -127,6 +127,9 @@ func (a *app) findPlugin(ctx context.Context, target string) (*catalog, int, err
 
 // readPlugin reads a plugin file that has been listed, so that its size is known to be fine.
 func readPlugin(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path) // to open a pipe could take for ever
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -108,6 +108,9 @@ func printSchema(w io.Writer, name string, raw json.RawMessage) {
 	}
 }
 
+// lineBreaks shows what would end a line or a column: a name must not pass for a line of ours.
+var lineBreaks = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+
 // printLinks writes imports or exports, one a line.
 func printLinks(w io.Writer, c palette, title string, links []linkJSON) error {
 	fmt.Fprintf(w, "\n%s\n", c.bold(title))
@@ -116,7 +119,8 @@ func printLinks(w io.Writer, c palette, title string, links []linkJSON) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range links {
-		cells := []string{strings.TrimPrefix(l.Module+"."+l.Name, "."), l.Kind, l.Type}
+		name := lineBreaks.Replace(strings.TrimPrefix(l.Module+"."+l.Name, "."))
+		cells := []string{name, l.Kind, l.Type}
 		line := strings.TrimRight(strings.Join(cells, "\t"), "\t")
 		fmt.Fprintf(t, "  %s\n", visible(line))
 	}

@@ -61,15 +61,15 @@ func (a *app) printResultText(r plugins.Result) error {
 }
 
 func blockText(b abi.Block) string {
-	if b.Type == "text" {
+	if b.Data == nil { // a text, or a file that is one
 		return b.Text
 	}
 	text := b.Type
 	if b.Name != "" {
-		text += " " + b.Name
+		text += " " + lineBreaks.Replace(b.Name)
 	}
 	if b.MIME != "" {
-		text += ", " + b.MIME
+		text += ", " + lineBreaks.Replace(b.MIME)
 	}
 	return fmt.Sprintf("[%s, %s]", text, bytesText(int64(len(b.Data))))
 }

@@ -120,17 +120,18 @@ func BenchmarkMetering(b *testing.B) {
 		wasm func(testing.TB) []byte
 		jobs []job
 	}{
-		{"asm", func(testing.TB) []byte { return asmGuest() }, []job{{"count", 10_000_000}, {"sieve", 1}}},
-		{"tiny", tinyGuest, []job{{"fibonacci", 28}, {"random_mat_mul", 60}, {"string_manipulation", 400},
-			{"base64", 300}, {"reverse_array", 100_000}}},
+		{"asm", func(testing.TB) []byte { return asmGuest() }, []job{
+			{"count", 10_000_000}, {"sieve", 1}}},
+		{"tiny", tinyGuest, []job{{"fibonacci", 28}, {"random_mat_mul", 60},
+			{"string_manipulation", 400}, {"base64", 300}, {"reverse_array", 100_000}}},
 		{"go", goGuest, []job{{"sum", 100}, {"order", 20_000}, {"code", 100}, {"match", 30},
 			{"count", 50_000}, {"upper", 500}, {"fib", 24}, {"multiply", 70}}},
 	}
 	for _, g := range guests {
 		b.Run(g.name, func(b *testing.B) {
 			wasm := g.wasm(b)
-			plain := start(b, wazero.NewRuntimeConfigCompiler(), wasm, &Options{Unmetered: true})
-			metered := start(b, wazero.NewRuntimeConfigCompiler(), wasm, nil)
+			plain := start(b, engines[0].config, wasm, &Options{Unmetered: true})
+			metered := start(b, engines[0].config, wasm, nil)
 			for _, j := range g.jobs {
 				b.Run(j.name, func(b *testing.B) { compare(b, plain, metered, j) })
 			}
@@ -167,7 +168,7 @@ func compare(b *testing.B, plain, metered *running, j job) {
 	b.ReportMetric(float64(metered.ticks-ticks)/float64(runs), "ticks")
 }
 
-// BenchmarkCheck and BenchmarkRewrite show what loading a module of 4 MB costs before it is compiled.
+// BenchmarkCheck and BenchmarkRewrite show what loading 4 MB costs before it is compiled.
 func BenchmarkCheck(b *testing.B) {
 	wasm := goGuest(b)
 	b.SetBytes(int64(len(wasm)))

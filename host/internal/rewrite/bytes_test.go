@@ -12,14 +12,6 @@ func uleb(v uint64) (b []byte) {
 	return append(b, byte(v))
 }
 
-func sleb(v int64) (b []byte) {
-	for v < -64 || v > 63 {
-		b = append(b, byte(v)|0x80)
-		v >>= 7
-	}
-	return append(b, byte(v)&0x7f)
-}
-
 func cat(parts ...[]byte) []byte { return slices.Concat(parts...) }
 
 // str is a name with its length before it.

@@ -27,7 +27,7 @@ func Check(wasm []byte, limits *Limits) (*Facts, error) {
 }
 
 func newChecker(wasm []byte, limits *Limits) *checker {
-	c := &checker{lim: limits.withDefaults(), f: &Facts{Size: len(wasm), Start: -1}, data: -1}
+	c := &checker{lim: limits.withDefaults(), f: &Facts{Size: len(wasm), Start: -1}, dataCount: -1}
 	c.reader = reader{b: wasm, end: len(wasm), function: -1}
 	return c
 }
@@ -49,14 +49,15 @@ func (c *checker) check() (*Facts, error) {
 // checker is one run of Check.
 type checker struct {
 	reader
-	lim     Limits
-	f       *Facts
-	space   space
-	seen    map[string]bool // export names
-	trusted bool            // reserved names may be used
-	data    int             // segments that the data count section declares, -1 without one
-	items   int
-	named   int
+	lim       Limits
+	f         *Facts
+	space     space
+	dataCount int64           // segments that the data count section declares, -1 without one
+	seen      map[string]bool // export names
+	items     int             // counted against Limits.Items
+	named     int             // and Limits.Names
+	open      []byte          // scratch of walk
+	trusted   bool            // reserved names may be used: in tests, to read what Rewrite gives
 }
 
 func (c *checker) header() {
@@ -138,8 +139,8 @@ func (c *checker) contents(id byte) {
 	case secElement:
 		c.elementSection()
 	case secDataCount:
-		c.data = int(c.u32())
-		c.space.data = uint32(c.data)
+		c.space.data = c.u32()
+		c.dataCount = int64(c.space.data)
 	case secCode:
 		c.codeSection()
 	case secData:
@@ -155,8 +156,8 @@ func (c *checker) finish() {
 	if want := c.f.Functions - int(c.f.importN[Func]); len(c.f.bodies) != want {
 		c.failf(c.pos, "%d bodies for %d functions", len(c.f.bodies), want)
 	}
-	if c.data >= 0 && c.data != len(c.f.data) {
-		c.failf(c.pos, "%d data segments, where %d are declared", len(c.f.data), c.data)
+	if c.dataCount >= 0 && c.dataCount != int64(len(c.f.data)) {
+		c.failf(c.pos, "%d data segments, where %d are declared", len(c.f.data), c.dataCount)
 	}
 	var elements uint64
 	for _, t := range c.f.Tables {

@@ -1,9 +1,7 @@
 package rewrite
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -34,66 +32,6 @@ func rich() []byte {
 		custom("name", cat([]byte{namesFunctions}, sized(vec(cat([]byte{1}, str("start")))))),
 		custom("other", []byte("anything")),
 	)
-}
-
-func TestFacts(t *testing.T) {
-	f, err := Check(rich(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := fmt.Sprintln(f.Imports, f.Exports, f.Functions, f.Tables, *f.Memory, f.Globals, f.Start,
-		f.Features.Names(), f.Blockers(), f.Custom[0].Name, string(f.Custom[0].Data))
-	want := "[{env f function (i32) -> i32} {env g global () -> ()}] " +
-		"[{f function 2 (i32) -> i32} {memory memory 0 () -> ()}] 3 " +
-		"[{1 4 true false false false}] {1 2 true false false false} " +
-		"[{i32 false true} {i32 true false}] 1 [exceptions] [] other anything\n"
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if f.Maxima.LoopNesting != 1 || f.Maxima.Locals != 2 || f.Maxima.Params != 1 {
-		t.Errorf("maxima %+v", f.Maxima)
-	}
-}
-
-func TestBlockers(t *testing.T) {
-	i32 := []byte{opI32Const, 0}
-	three := cat(i32, i32, i32)
-	tests := []struct {
-		name string
-		wasm []byte
-		want string
-	}{
-		{"nothing", one(), ""},
-		{"memory.init", one(append(three, opMisc, miscMemoryInit, 0, 0)...), ""},
-		{"table.get", one(opI32Const, 0, 0x25, 0, 0x1a), ""},
-		{"table.set", one(opI32Const, 0, opRefNull, 0x70, opTableSet, 0), "changes tables"},
-		{"table.init", one(append(three, opMisc, miscTableInit, 0, 0)...), "changes tables"},
-		{"table.copy", one(append(three, opMisc, miscTableCopy, 0, 0)...), "changes tables"},
-		{"table.grow", one(opRefNull, 0x70, opI32Const, 0, opMisc, miscTableGrow, 0, 0x1a),
-			"changes tables"},
-		{"table.fill", one(opI32Const, 0, opRefNull, 0x70, opI32Const, 0, opMisc, miscTableFill, 0),
-			"changes tables"},
-		{"elem.drop", one(opMisc, miscElemDrop, 0), "drops element segments"},
-		{"data.drop", one(opMisc, miscDataDrop, 0), "drops data segments"},
-		{"reference global", module(section(secGlobal, vec(
-			[]byte{byte(FuncRef), 1, opRefNull, byte(FuncRef), opEnd}))),
-			"has mutable globals of reference or vector type"},
-		{"immutable reference global", module(section(secGlobal, vec(
-			[]byte{byte(FuncRef), 0, opRefNull, byte(FuncRef), opEnd}))), ""},
-		{"computed data", module(section(secMemory, vec([]byte{0, 1})), section(secData, vec(
-			[]byte{0, opI32Const, 1, opI32Const, 1, opI32Add, opEnd, 0}))),
-			"computes where its data goes"},
-		{"imported memory", module(section(secImport, vec(
-			cat(str("env"), str("m"), []byte{byte(Memory), 0, 1})))), "imports its memory"},
-	}
-	for _, test := range tests {
-		f, err := Check(test.wasm, nil)
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-		} else if got := strings.Join(f.Blockers(), ", "); got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
-		}
-	}
 }
 
 // A cut module is refused, but for cuts between sections that happen to leave a whole module.
@@ -163,7 +101,7 @@ func TestHeader(t *testing.T) {
 		{"empty", nil, "header, offset 0: not a WebAssembly module"},
 		{"text", []byte("(module)"), "not a WebAssembly module"},
 		{"version 2", []byte("\x00asm\x02\x00\x00\x00"), "version 02 00 00 00"},
-		{"component", []byte("\x00asm\x0d\x00\x01\x00"), "a component"},
+		{"component", []byte("\x00asm\x0d\x00\x01\x00"), "a WebAssembly component"},
 		{"unknown section", module(section(14)), "section 14"},
 		{"order", module(section(secMemory, vec()), section(secType, vec())), "wrong place"},
 		{"twice", module(section(secType, vec()), section(secType, vec())), "twice"},
@@ -279,8 +217,10 @@ func TestCountsOf32Bits(t *testing.T) {
 	tests := []refused{
 		{"parameters", module(section(secType, []byte{1, functionForm}, huge)), "4294967295 parameters"},
 		{"results", module(section(secType, []byte{1, functionForm, 0}, huge)), "4294967295 results"},
-		{"types in a group", module(section(secType, []byte{1, groupOfTypes}, huge)), "types are declared"},
-		{"locals", module(types, functions, section(secCode, vec(fnLocals(1<<32-1)))), "4294967295 locals"},
+		{"types in a group", module(section(secType, []byte{1, groupOfTypes}, huge)),
+			"types are declared"},
+		{"locals", module(types, functions, section(secCode, vec(fnLocals(1<<32-1)))),
+			"4294967295 locals"},
 		{"declarations of locals", module(types, functions, section(secCode, vec(sized(huge)))),
 			"declarations of locals"},
 		{"branch targets", oneBody(sized([]byte{0, 0x0e}, huge)), "branch targets"},
@@ -349,7 +289,8 @@ func TestStructureOfBodies(t *testing.T) {
 		{"long vector", one(opVector, 0x8c, 0x00), "unknown vector instruction"},
 		{"cut constant", oneBody(sized([]byte{0, 0x44, 0, 0, opEnd})), "are left"},
 		{"number of 33 bits", one(opI32Const, 0xff, 0xff, 0xff, 0xff, 0x1f, 0x1a), "more than 32 bits"},
-		{"number of 6 bytes", one(opI32Const, 0x80, 0x80, 0x80, 0x80, 0x80, 0, 0x1a), "more than 32 bits"},
+		{"number of 6 bytes", one(opI32Const, 0x80, 0x80, 0x80, 0x80, 0x80, 0, 0x1a),
+			"more than 32 bits"},
 		{"value type", one(opBlock, 0x79, opEnd), "unknown value type 0x79"},
 		{"select of two", one(0x1c, 2, 0x7f, 0x7f), "select with 2 types"},
 		{"no body", module(section(secType, vec(noValues)), section(secFunction, vec(zeroIndex))),
@@ -369,140 +310,4 @@ func TestStructureOfBodies(t *testing.T) {
 			"second name section"},
 		{"name that is not UTF-8", module(custom("\xff", nil)), "not UTF-8"},
 	})
-}
-
-// At each limit a module passes, one past it is refused under the limit's name.
-func TestEdges(t *testing.T) {
-	nest := func(op byte) func(n int) []byte {
-		return func(n int) []byte {
-			return one(append(bytes.Repeat([]byte{op, 0x40}, n), bytes.Repeat([]byte{opEnd}, n)...)...)
-		}
-	}
-	types := section(secType, vec(noValues))
-	repeat := func(n int, b ...byte) []byte { return append(uleb(uint64(n)), bytes.Repeat(b, n)...) }
-	tests := []struct {
-		limit string
-		most  int
-		build func(n int) []byte
-	}{
-		{"Module", DefaultModule, func(n int) []byte {
-			return module(custom("x", make([]byte, n-8-1-4-2))) // 4 bytes of length, 2 of name
-		}},
-		{"Params", DefaultParams, func(n int) []byte {
-			return module(section(secType, vec(cat([]byte{functionForm}, repeat(n, 0x7f), []byte{0}))))
-		}},
-		{"Params", DefaultParams, func(n int) []byte {
-			return module(section(secType, vec(cat([]byte{functionForm, 0}, repeat(n, 0x7f)))))
-		}},
-		{"Functions", DefaultFunctions, func(n int) []byte {
-			return module(types, section(secFunction, repeat(n, 0)),
-				section(secCode, repeat(n, 2, 0, opEnd)))
-		}},
-		{"Locals", DefaultLocals, func(n int) []byte { return oneBody(fnLocals(uint64(n))) }},
-		{"ModuleLocals", DefaultModuleLocals, func(n int) []byte {
-			full := bytes.Repeat(fnLocals(DefaultLocals), 19)
-			return module(types, section(secFunction, repeat(21, 0)),
-				section(secCode, []byte{21}, full, fnLocals(uint64(n)-20*DefaultLocals+1),
-					fnLocals(DefaultLocals-1)))
-		}},
-		{"Nesting", DefaultNesting, nest(opBlock)},
-		{"LoopNesting", DefaultLoopNesting, nest(opLoop)},
-		{"BranchTable", DefaultBranchTable, func(n int) []byte {
-			return one(append(append([]byte{opI32Const, 0, 0x0e}, repeat(n, 0)...), 0)...)
-		}},
-		{"Checks", DefaultChecks, func(n int) []byte {
-			fills := bytes.Repeat([]byte{opMisc, miscMemoryFill, 0}, n/2) // types are not checked
-			return one(append(bytes.Repeat([]byte{opLoop, 0x40, opEnd}, n-n/2), fills...)...)
-		}},
-		{"Names", DefaultNames, func(n int) []byte {
-			return module(custom("name", cat([]byte{namesFunctions}, sized(repeat(n, 0, 0)))))
-		}},
-		{"Items", DefaultItems, func(n int) []byte {
-			return module(section(secType, repeat(n, functionForm, 0, 0)))
-		}},
-		{"DataSegments", DefaultDataSegments, func(n int) []byte {
-			return module(section(secMemory, vec([]byte{0, 1})), section(secData, repeat(n, 1, 0)))
-		}},
-		{"Items", DefaultItems, func(n int) []byte { // one segment of elements
-			return module(types, section(secImport, vec(cat(str("m"), str("n"), []byte{0, 0}))),
-				section(secElement, cat([]byte{1, 1, 0}, repeat(n-3, 0))))
-		}},
-		{"Items", DefaultItems, func(n int) []byte {
-			return module(bytes.Repeat(custom("", nil), n))
-		}},
-		{"Tables", DefaultTables, func(n int) []byte {
-			return module(section(secTable, repeat(n, byte(FuncRef), 0, 0)))
-		}},
-		{"TableElements", DefaultTableElements, func(n int) []byte {
-			return module(section(secTable, vec([]byte{byte(FuncRef), 0, 5},
-				cat([]byte{byte(ExternRef), 0}, uleb(uint64(n-5))))))
-		}},
-	}
-	for _, test := range tests {
-		if _, err := Check(test.build(test.most), nil); err != nil {
-			t.Errorf("%s at its limit: %v", test.limit, err)
-		}
-		_, err := Check(test.build(test.most+1), nil)
-		if e := (*Error)(nil); !errors.As(err, &e) || e.Limit != test.limit {
-			t.Errorf("%s past its limit: %v", test.limit, err)
-		}
-	}
-}
-
-// Over the limits of compiling in this process a module passes, and the facts say so.
-func TestOversize(t *testing.T) {
-	tests := []struct {
-		limit string
-		most  int
-		build func(n int) []byte
-	}{
-		{"Body", DefaultBody, func(n int) []byte { return one(bytes.Repeat([]byte{opNop}, n-2)...) }},
-		{"Product", DefaultProduct, func(n int) []byte { // 100 loops in 200 blocks, 10,000 locals
-			const loops, blocks = 100, 200
-			extra := n - DefaultProduct
-			code := bytes.Repeat([]byte{opLoop, 0x40, opEnd}, loops)
-			code = append(code, bytes.Repeat([]byte{opBlock, 0x40, opEnd}, blocks-loops)...)
-			return oneBody(fnLocals(uint64(n/loops/blocks+extra), code...))
-		}},
-	}
-	for _, test := range tests {
-		for extra := range 2 {
-			f, err := Check(test.build(test.most+extra), nil)
-			if err != nil {
-				t.Errorf("%s: %v", test.limit, err)
-				continue
-			}
-			if len(f.Oversize) != extra || extra == 1 && f.Oversize[0].Limit != test.limit {
-				t.Errorf("%s + %d: %v", test.limit, extra, f.Oversize)
-			}
-		}
-	}
-}
-
-func TestFeatures(t *testing.T) {
-	tests := []struct {
-		want string
-		wasm []byte
-	}{
-		{"[]", one()},
-		{"[threads]", one(opAtomic, 3, 0)},
-		{"[threads]", module(section(secMemory, vec([]byte{3, 1, 1})))},
-		{"[exceptions]", module(section(secType, vec(noValues)), section(secTag, vec([]byte{0, 0})))},
-		{"[exceptions]", one(0x0a)},
-		{"[typed references]", one(opRefNull, 0, 0x1a)},
-		{"[typed references]", one(opCallRef, 0)},
-		{"[64-bit memory]", module(section(secMemory, vec([]byte{4, 1})))},
-		{"[tail calls]", one(opReturnCall, 0)},
-		{"[typed references tail calls]", one(opReturnCallRef, 0)},
-		{"[extended constants]", module(section(secGlobal, vec(
-			[]byte{byte(I32), 0, opI32Const, 1, opI32Const, 1, opI32Mul, opEnd})))},
-	}
-	for _, test := range tests {
-		f, err := Check(test.wasm, nil)
-		if err != nil {
-			t.Errorf("%s: %v", test.want, err)
-		} else if got := fmt.Sprint(f.Features.Names()); got != test.want {
-			t.Errorf("%s, want %s", got, test.want)
-		}
-	}
 }

@@ -3,7 +3,6 @@ package rewrite
 // body is what Check learns of one function body, for pricing and rewriting it.
 type body struct {
 	at, code, end int // offsets of its declarations of locals, of its instructions, and past it
-	groups        int // declarations of locals
 	locals        uint32
 	small         smallness
 }
@@ -44,9 +43,9 @@ func (c *checker) codeSection() {
 func (c *checker) body(typ uint32) {
 	b := body{at: c.pos, end: c.end}
 	params := len(c.f.types[typ].Params)
-	b.locals = c.declareLocals(&b, params)
+	b.locals = c.declareLocals(b.at, params)
 	b.code = c.pos
-	w := walk{locals: b.locals}
+	w := walk{locals: b.locals, open: c.open[:0]}
 	for c.err == nil && c.pos < c.end {
 		c.instruction(&w)
 	}
@@ -56,31 +55,30 @@ func (c *checker) body(typ uint32) {
 	if c.err != nil {
 		return
 	}
-	b.small = w.small
+	b.small, c.open = w.small, w.open
 	c.measure(&w, &b)
 	c.f.bodies = append(c.f.bodies, b)
 }
 
 // measure keeps the maxima and notes what is too much for compiling here.
 func (c *checker) measure(w *walk, b *body) {
-	m, size := &c.f.Maxima, b.end-b.at
-	m.Body = max(m.Body, size)
-	product := uint64(w.loops) * uint64(w.blocks) // below 2^50: a body has fewer than 2^25 of each
-	if b.locals > 0 && product > 0 {
-		product *= min(uint64(b.locals), (1<<63)/product)
-	}
+	m, size, locals := &c.f.Maxima, uint64(b.end-b.at), uint64(max(b.locals, 1))
+	blocks := w.blocks + w.loops // Rewrite adds one to each loop
+	// With the limits on loops, module size and locals no product reaches 2^61.
+	product := w.loops * blocks * locals
+	backEdges := w.backEdges * locals
+	m.Body = max(m.Body, int(size))
 	m.Product = max(m.Product, product)
-	oversize := func(limit, detail string) {
-		if len(c.f.Oversize) < maxOversize {
-			c.f.Oversize = append(c.f.Oversize, &Error{Section: c.section, Function: c.function,
-				Offset: b.at, Limit: limit, Detail: detail})
-		}
-	}
-	if size > c.lim.Body {
-		oversize("Body", overLimit("bytes", uint64(size), c.lim.Body))
-	}
-	if product > uint64(c.lim.Product) {
-		oversize("Product", overLimit("loops × locals × blocks", product, c.lim.Product))
+	m.BackEdges = max(m.BackEdges, backEdges)
+	c.oversize(b, "Body", "bytes", size, c.lim.Body)
+	c.oversize(b, "Product", "loops × locals × blocks", product, c.lim.Product)
+	c.oversize(b, "BackEdges", "branches back × locals", backEdges, c.lim.BackEdges)
+}
+
+func (c *checker) oversize(b *body, limit, what string, n uint64, most int) {
+	if n > uint64(most) && len(c.f.Oversize) < maxOversize {
+		c.f.Oversize = append(c.f.Oversize, &Error{Section: c.section, Function: c.function,
+			Offset: b.at, Limit: limit, Detail: overLimit(what, n, most)})
 	}
 }
 
@@ -88,10 +86,9 @@ func (c *checker) measure(w *walk, b *body) {
 const maxOversize = 8
 
 // declareLocals reads the declarations of locals and gives how many there are with the parameters.
-func (c *checker) declareLocals(b *body, params int) uint32 {
-	b.groups = c.count("declarations of locals", 2)
+func (c *checker) declareLocals(at, params int) uint32 {
 	total := uint64(params)
-	for range b.groups {
+	for range c.count("declarations of locals", 2) {
 		total += uint64(c.u32())
 		c.valType()
 		if c.err != nil {
@@ -101,9 +98,9 @@ func (c *checker) declareLocals(b *body, params int) uint32 {
 	c.f.Locals += int(min(total, uint64(c.lim.Locals)+1))
 	switch {
 	case total > uint64(c.lim.Locals):
-		c.fail(b.at, "Locals", overLimit("locals", total, c.lim.Locals))
+		c.fail(at, "Locals", overLimit("locals", total, c.lim.Locals))
 	case c.f.Locals > c.lim.ModuleLocals:
-		c.fail(b.at, "ModuleLocals",
+		c.fail(at, "ModuleLocals",
 			overLimit("locals in all functions", uint64(c.f.Locals), c.lim.ModuleLocals))
 	}
 	c.f.Maxima.Locals = max(c.f.Maxima.Locals, int(total))
@@ -112,12 +109,14 @@ func (c *checker) declareLocals(b *body, params int) uint32 {
 
 // walk is the state of checking one body.
 type walk struct {
-	locals        uint32
-	blocks, loops int
-	open          []byte // opcodes of the blocks around
-	openLoops     int
-	ended         bool
-	small         smallness
+	locals    uint32
+	blocks    uint64
+	loops     uint64
+	backEdges uint64 // branches to loops
+	open      []byte // opcodes of the blocks around
+	openLoops int
+	ended     bool
+	small     smallness
 }
 
 // instruction checks one instruction.
@@ -145,9 +144,27 @@ func (c *checker) instruction(w *walk) {
 		}
 	}
 	c.f.Maxima.BranchTable = max(c.f.Maxima.BranchTable, in.labels-1)
+	c.backEdges(w, in)
 	c.block(w, in.op, in.at)
 	c.blockers(in)
 	w.small.add(in, c.f.importN[Func])
+}
+
+// backEdges counts the labels of a branch that are loops.
+func (c *checker) backEdges(w *walk, in instr) {
+	if c.err != nil || in.labels == 0 || in.op == opTryTable || w.openLoops == 0 {
+		return
+	}
+	again := reader{b: c.b, pos: in.at + 1, end: c.pos}
+	if in.op == opBrTable {
+		again.u32()
+	}
+	for range in.labels {
+		label := int(again.u32())
+		if label < len(w.open) && w.open[len(w.open)-1-label] == opLoop {
+			w.backEdges++
+		}
+	}
 }
 
 // block follows blocks and their ends.

@@ -139,7 +139,7 @@ type player struct {
 }
 
 // tickOften is a slice that makes guests call tick all the time.
-const tickOften = 100
+const tickOften = 1_000
 
 func newPlayer(t *testing.T, config wazero.RuntimeConfig, spectest []byte, rewrite bool) *player {
 	p := &player{t: t, rewrite: rewrite, named: map[string]api.Module{},

@@ -2,7 +2,7 @@
 // refuses it or says what it is, and writes another in its place that the host can interrupt,
 // snapshot and restore.
 //
-//	facts, err := rewrite.Check(wasm, nil)         // is it safe to compile, and what does it want?
+//	facts, err := rewrite.Check(wasm, nil) // is it safe to compile, and what does it want?
 //	out, plan, err := rewrite.Rewrite(wasm, facts, nil)
 //	// compile out; instantiate; copy plan.Data; call plan.Start
 //
@@ -15,10 +15,9 @@
 // become valid once something is appended. Operand types are left to the engine, which checks
 // what Rewrite gives.
 //
-// Check refuses what is broken. What a plugin may be — its imports, exports and features — is its
-// caller's to decide from [Facts], and so is what becomes of a module that is too large to
-// compile in this process (Facts.Oversize) or that cannot be restored from a snapshot
-// (Facts.Blockers).
+// Check refuses what is broken. What a plugin may be, its imports, exports and features, is its
+// caller's to decide from [Facts]; so is what becomes of a module that is too much to compile in
+// this process (Facts.Oversize) or that cannot be restored from a snapshot (Facts.Blockers).
 //
 // # Rewrite
 //
@@ -30,10 +29,10 @@
 //   - opens the memory's maximum to [MemoryPages], so that the host's allocator decides;
 //   - keeps every table from growing past Limits.TableElements;
 //   - adds the fuel, wasmagent_internal_fuel, and checks that call wasmagent_internal.tick;
-//   - gives functions their new numbers everywhere, also in the name section, since tick comes before
-//     them as the last imported function;
-//   - drops all other custom sections. The engine needs none of them, and debug information would be
-//     wrong.
+//   - gives functions their new numbers everywhere, also in the name section, since tick comes
+//     before them as the last imported function;
+//   - drops all other custom sections: the engine needs none of them, and debug information would
+//     be wrong.
 //
 // Names that begin with wasmagent_internal are refused in what Check reads, so a guest can neither
 // import tick nor name the fuel.
@@ -56,12 +55,11 @@
 //	table.grow that succeeds                          1 and 1 an element
 //	what a function of the host does                  as the host says; its call costs 1
 //
-// Checks stand at the entry of a function and at the head of each loop, inside it. Each charges
-// for its part of the code, whichever way is then taken through it: the function outside of its
-// loops, or the loop outside of the loops in it. A long loop body of which each pass runs little,
-// such as the Go compiler makes of any function, so costs more than it does; never less.
-// Operations that are priced by length have a check of their own, before they run; those that
-// grow something are charged afterwards.
+// Checks stand at the entry of a function and at the head of each loop, inside it. Each charges for
+// its part of the code, whichever way is then taken through it: the function outside of its loops,
+// or the loop outside of the loops in it. Work may so cost more than it is, as in the long loops of
+// which the Go compiler makes every function, but not less. Operations that are priced by length
+// have a check of their own, before they run; those that grow something are charged afterwards.
 //
 // A function is small, and has no check, if it costs at most 64 and has no loop, no operation
 // priced by length, and no calls but of imported functions and small ones. Nothing recursive is
@@ -69,8 +67,12 @@
 // a small function is called from the host. Where a loop is all that can follow a function's
 // entry, the entry charges without a check: the loop's head checks.
 //
-// Compiled guests run about as fast metered as not: a few percent slower, up to a fifth where small
-// functions call each other all the time. A loop of a few instructions takes twice its time.
+// Compiled guests run a few percent slower metered, up to a fifth where short functions call each
+// other all the time. A loop of a few instructions takes twice its time.
+//
+// How long so much fuel lasts differs between guests: five million units are some milliseconds of
+// a C guest and tens of microseconds of a Go guest. Since what is used does not depend on how
+// much tick gives, a host may give more to a guest whose ticks come fast.
 //
 // # Stack
 //

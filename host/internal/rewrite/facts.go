@@ -140,7 +140,7 @@ func (f Feature) Names() []string {
 // function, and for the last five in the whole module.
 type Maxima struct {
 	Params, Locals, Nesting, LoopNesting, BranchTable, Body int
-	Product                                                 uint64
+	Product, BackEdges                                      uint64
 	TableElements                                           uint64
 	Checks, Names, DataSegments, Items                      int
 }
@@ -168,7 +168,6 @@ type Facts struct {
 	TableWrites, DataDrops, ElementDrops, OpaqueGlobals, ComputedData bool
 
 	types       []FuncType
-	typeItems   int // entries of the type section; a group of types is one
 	funcTypes   []uint32
 	importN     [Tag + 1]uint32
 	sections    [numSections]span

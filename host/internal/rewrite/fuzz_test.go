@@ -59,7 +59,8 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// TestMutatedSuites does the same for thousands of modules with a few bytes changed, always the same.
+// TestMutatedSuites does the same for thousands of modules with a few bytes changed, always the
+// same.
 func TestMutatedSuites(t *testing.T) {
 	root := moduleDir(t, wazeroModule)
 	ctx := context.Background()

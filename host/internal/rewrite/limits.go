@@ -24,8 +24,9 @@ type Limits struct {
 	// The limits below are those of compiling inside the host's process. A module over them is not
 	// refused: Facts.Oversize names them, and the module wants a compiler in a child process.
 
-	Body    int // bytes of a function body
-	Product int // loops × locals × blocks of a function: compile time grows with it
+	Body      int // bytes of a function body
+	Product   int // loops × locals × blocks of a function: compile time grows with it,
+	BackEdges int // and with branches back to loops × locals of a function
 }
 
 // Defaults of Limits.
@@ -46,6 +47,7 @@ const (
 	DefaultItems         = 200_000
 	DefaultBody          = 1 << 20
 	DefaultProduct       = 200_000_000
+	DefaultBackEdges     = 1_000_000
 )
 
 func (l *Limits) withDefaults() Limits {
@@ -74,6 +76,7 @@ func (l *Limits) withDefaults() Limits {
 	def(&out.Items, DefaultItems)
 	def(&out.Body, DefaultBody)
 	def(&out.Product, DefaultProduct)
+	def(&out.BackEdges, DefaultBackEdges)
 	return out
 }
 

@@ -28,7 +28,7 @@ func (w *writer) bodyOf(i int, b body) {
 	}
 	r := w.reader(secCode, span{b.code, b.end})
 	r.function = int(w.tick) + i
-	m := metering{w: w, r: *r, fuel: b.locals, copied: b.code, body: b}
+	m := metering{w: w, r: *r, copied: b.code, body: b}
 	m.small = w.smallCosts[i] != big
 	w.meter(&m, r)
 	m.write()
@@ -36,20 +36,18 @@ func (w *writer) bodyOf(i int, b body) {
 	w.done(&m.r)
 }
 
-// metering writes one body with checks in it. Locals are added as needed: one for the fuel, two for
-// operands and results of the instructions priced by length.
+// metering writes one body with checks in it.
 type metering struct {
 	w        *writer
 	r        reader
 	body     body
-	costs    []uint64
-	straight bool   // every way in leads to the head of a first loop
-	small    bool   // callers pay
-	prices   bool   // an instruction is priced by an operand
-	fuel     uint32 // index of the local for the fuel; the two others follow it
-	copied   int    // the original is copied up to here
-	labels   uint32 // labels of the original met so far
-	loops    int    // and loops
+	costs    []uint64 // of the function and its loops, see meter
+	straight bool     // every way in leads to the head of a first loop
+	small    bool     // callers pay
+	prices   bool     // an instruction is priced by an operand
+	copied   int      // the original is copied up to here
+	labels   uint32   // labels of the original met so far
+	loops    int      // and loops
 }
 
 func (m *metering) write() {
@@ -62,21 +60,19 @@ func (m *metering) write() {
 	m.copy(m.r.pos)
 }
 
-// locals declares the locals of the original and those that are added.
+// locals declares the locals of the original, and two more for the operand and the result of an
+// instruction that is priced by length.
 func (m *metering) locals() {
 	w := m.w
-	var added []byte
-	switch {
-	case m.prices:
-		added = []byte{1, byte(I64), 2, byte(I32)}
-	case !m.small:
-		added = []byte{1, byte(I64)}
-	}
-	w.body = appendU(w.body, uint64(m.body.groups+len(added)/2))
 	r := w.reader(secCode, span{m.body.at, m.body.code})
-	r.u32()
+	groups := uint64(r.u32())
+	if !m.prices {
+		w.body = append(w.body, r.b[m.body.at:m.body.code]...)
+		return
+	}
+	w.body = appendU(w.body, groups+1)
 	w.body = append(w.body, r.b[r.pos:r.end]...)
-	w.body = append(w.body, added...)
+	w.body = append(w.body, 2, byte(I32))
 }
 
 // copy copies the original up to an offset.
@@ -95,7 +91,6 @@ func (m *metering) entry() {
 		m.check(func() { m.number(cost) })
 	case cost > 0:
 		m.charge(func() { m.number(cost) })
-		m.index(opGlobalSet, m.w.fuel)
 	}
 }
 
@@ -121,7 +116,7 @@ func (m *metering) instruction(in instr) {
 // priced charges for an instruction by its last operand: for one that may fail after it, by what
 // it did, for the others before.
 func (m *metering) priced(in instr) {
-	count, result := m.fuel+1, m.fuel+2
+	count, result := m.body.locals, m.body.locals+1
 	m.copy(in.at)
 	m.index(opLocalTee, count)
 	grows := in.op == opMemoryGrow || in.sub == miscTableGrow
@@ -148,11 +143,12 @@ func (m *metering) priced(in instr) {
 	m.copy(m.r.pos)
 }
 
-// charge leaves the fuel less a cost on the stack.
+// charge takes a cost, which it is given on the stack, off the fuel.
 func (m *metering) charge(cost func()) {
 	m.index(opGlobalGet, m.w.fuel)
 	cost()
 	m.emit(opI64Sub)
+	m.index(opGlobalSet, m.w.fuel)
 }
 
 // check charges, and calls tick when the fuel is used up. It needs nothing on the stack and
@@ -161,9 +157,7 @@ func (m *metering) charge(cost func()) {
 func (m *metering) check(cost func()) {
 	m.w.inserted(m.r.function, m.labels)
 	m.charge(cost)
-	m.index(opLocalTee, m.fuel)
-	m.index(opGlobalSet, m.w.fuel)
-	m.index(opLocalGet, m.fuel)
+	m.index(opGlobalGet, m.w.fuel)
 	m.emit(opI64Const, 0, opI64GeS, opIf, byte(blockEmpty), opElse)
 	m.index(opCall, m.w.tick)
 	m.emit(opEnd)

@@ -34,9 +34,12 @@ func TestFuel(t *testing.T) {
 		{"64 instructions", func(m *asm.Module) asm.FuncIndex {
 			return m.Func("i32", "", asm.Repeat(32, asm.Seq(i32, asm.Drop)))
 		}, 0, 0},
-		{"66 instructions", func(m *asm.Module) asm.FuncIndex { return m.Func("i32", "", padding) }, 0, 66},
+		{"66 instructions", func(m *asm.Module) asm.FuncIndex {
+			return m.Func("i32", "", padding)
+		}, 0, 66},
 		{"structure is free", func(m *asm.Module) asm.FuncIndex {
-			return m.Func("i32", "", padding, asm.Block(asm.Nop), asm.LocalGet(0), asm.IfElse(asm.Nop, asm.Nop))
+			return m.Func("i32", "", padding, asm.Block(asm.Nop),
+				asm.LocalGet(0), asm.IfElse(asm.Nop, asm.Nop))
 		}, 0, 68},
 		{"call of a small one", func(m *asm.Module) asm.FuncIndex {
 			small := m.Func("", "", i32, asm.Drop, i32, asm.Drop)
@@ -132,7 +135,8 @@ func TestFuel(t *testing.T) {
 	}
 }
 
-func loadWithEnv(t *testing.T, config wazero.RuntimeConfig, wasm []byte, slice int64) (api.Module, *machine) {
+func loadWithEnv(t *testing.T, config wazero.RuntimeConfig, wasm []byte, slice int64) (
+	api.Module, *machine) {
 	t.Helper()
 	h := newMachine(t, config, slice)
 	env := h.NewHostModuleBuilder("env").NewFunctionBuilder().WithFunc(func() {}).Export("f")

@@ -4,11 +4,9 @@ package rewrite
 // to have used, so it is a change of the promise that fuel is deterministic.
 const (
 	costInstruction = 1
-	costSmall       = 64    // the most that a small function may cost, and what an indirect call adds
-	costPage        = 4_096 // one page of memory that memory.grow adds
-	bytesPerUnit    = 16    // of memory.copy, memory.fill and memory.init
-	shiftPage       = 12    // log2 of costPage
-	shiftBytes      = 4     // log2 of bytesPerUnit
+	costSmall       = 64 // the most that a small function may cost; an indirect call adds it
+	shiftPage       = 12 // a page of memory.grow costs 1 << shiftPage
+	shiftBytes      = 4  // 1 << shiftBytes bytes of memory.copy, fill and init cost 1
 )
 
 // price is what one instruction costs by itself.
@@ -147,7 +145,7 @@ func (w *writer) price(in instr) uint64 {
 // turns says whether an instruction may lead elsewhere than to the next.
 func turns(in instr) bool {
 	switch in.op {
-	case 0, opIf, opElse, opThrow, 0x0a, opReturn:
+	case opUnreachable, opIf, opElse, opThrow, opThrowRef, opReturn:
 		return true
 	}
 	return in.labels > 0 || calls(in)

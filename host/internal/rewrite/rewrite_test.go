@@ -3,6 +3,7 @@ package rewrite
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -47,7 +48,8 @@ func TestNothingToRewrite(t *testing.T) {
 	if got, want := exportNames(after), FuelName+"=0"; got != want {
 		t.Errorf("exports %q, want %q", got, want)
 	}
-	if got, want := fmt.Sprint(after.Imports), "[{wasmagent_internal tick function () -> ()}]"; got != want {
+	want := "[{wasmagent_internal tick func () -> ()}]"
+	if got := fmt.Sprint(after.Imports); got != want {
 		t.Errorf("imports %s, want %s", got, want)
 	}
 }
@@ -117,7 +119,7 @@ func TestGlobalsGetNames(t *testing.T) {
 			[]byte{byte(I32), 1, opI32Const, 2, opEnd},
 			[]byte{byte(FuncRef), 1, opRefNull, byte(FuncRef), opEnd},
 			cat([]byte{byte(F64), 1, 0x44}, make([]byte, 8), []byte{opEnd}),
-			cat([]byte{byte(V128), 1, opVector, vecConst}, make([]byte, 16), []byte{opEnd}))),
+			cat([]byte{byte(V128), 1, opVector, vectorConst}, make([]byte, 16), []byte{opEnd}))),
 		section(secExport, vec(cat(str("mine"), []byte{byte(Global), 2}))))
 	plan, _, after := rewritten(t, wasm, nil)
 	want := "[{wasmagent_internal_g2 2 i32} {wasmagent_internal_g4 4 f64}]"
@@ -178,10 +180,12 @@ func TestData(t *testing.T) {
 	m.Export("active", initialise(0))
 	m.Export("passive", initialise(1))
 	plan, before, after := rewritten(t, m.Bytes(), nil)
-	if got := fmt.Sprint(plan.Data); got != fmt.Sprint([]Data{{16, []byte("active")}, {18, []byte("XY")}}) {
-		t.Errorf("data %s", got)
+	want := []Data{{16, []byte("active")}, {18, []byte("XY")}}
+	if !reflect.DeepEqual(plan.Data, want) {
+		t.Errorf("data %v, want %v", plan.Data, want)
 	}
-	if len(after.data) != 3 || !after.data[0].passive || !after.data[0].empty() || after.data[1].empty() {
+	left := after.data
+	if len(left) != 3 || !left[0].passive || !left[0].empty() || left[1].empty() {
 		t.Errorf("segments %+v of %+v", after.data, before.data)
 	}
 	for _, engine := range engines {
@@ -286,13 +290,8 @@ func TestTrapsNameFunctions(t *testing.T) {
 	m.NameFunc(f, "falls_over")
 	m.Export("run", f)
 	m.Custom(".debug_info", "offsets that would be wrong")
-	h := newMachine(t, engines[0].config, tickOften)
-	h.NewHostModuleBuilder("env").NewFunctionBuilder().WithFunc(func() {}).Export("f").Instantiate(h.ctx)
-	mod, err := h.load(m.Bytes(), nil, wazero.NewModuleConfig().WithName(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = mod.ExportedFunction("run").Call(h.ctx)
+	mod, h := loadWithEnv(t, engines[0].config, m.Bytes(), tickOften)
+	_, err := mod.ExportedFunction("run").Call(h.ctx)
 	if err == nil || !strings.Contains(err.Error(), "falls_over") {
 		t.Errorf("the trap does not name its function: %v", err)
 	}

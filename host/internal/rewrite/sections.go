@@ -1,8 +1,7 @@
 package rewrite
 
 func (c *checker) typeSection() {
-	c.f.typeItems = c.list("types", 2)
-	for range c.f.typeItems {
+	for range c.list("types", 2) {
 		if c.pos < c.end && c.b[c.pos] == groupOfTypes {
 			c.pos++
 			n := c.list("types", 3)

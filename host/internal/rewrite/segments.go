@@ -13,7 +13,7 @@ func (c *checker) constant(globals uint32) (value int32, plain bool) {
 			return value, plain && n == 1
 		case opI32Const:
 			value, plain = c.constAt(at), true
-		case opI64Const, 0x43, 0x44, opRefNull, opRefFunc:
+		case opI64Const, opF32Const, opF64Const, opRefNull, opRefFunc:
 		case opGlobalGet:
 			if c.err == nil && !c.f.Globals[in.x].Imported {
 				c.features |= ExtendedConst
@@ -21,7 +21,7 @@ func (c *checker) constant(globals uint32) (value int32, plain bool) {
 		case opI32Add, opI32Sub, opI32Mul, opI64Add, opI64Sub, opI64Mul:
 			c.features |= ExtendedConst
 		case opVector:
-			if in.sub != vecConst {
+			if in.sub != vectorConst {
 				c.failf(at, "not a constant instruction")
 			}
 		default:

@@ -83,8 +83,8 @@ func (w *writer) copied(id byte) {
 	w.flush(id)
 }
 
-// list writes a section that is a list: its items through items, and one more through extra, if that
-// is not nil.
+// list writes a section that is a list: its items through items, and one more through extra, if
+// that is not nil.
 func (w *writer) list(id byte, items func(r *reader, n uint32), extra func()) {
 	s := w.f.sections[id]
 	present, n := s != (span{}), uint32(0)

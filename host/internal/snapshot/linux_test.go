@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -37,6 +38,74 @@ func TestRoadsFindJustWhatWasWritten(t *testing.T) {
 			if round == 0 && i.m.Stats().Copied != c.copied {
 				t.Errorf("%s copied %d bytes, want %d", c.road, i.m.Stats().Copied, c.copied)
 			}
+		}
+	}
+}
+
+// TestKnownPages: a watched call that writes only pages which an earlier one wrote asks the system
+// nothing; one that writes another page, or was not watched, does.
+func TestKnownPages(t *testing.T) {
+	if !faultsCount() {
+		t.Skip("this system does not count the faults of a thread")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for _, road := range []Road{Scan, Pagemap} {
+		i := clone(t, 4, 8*PageSize, Options{Road: road})
+		call := func(watch bool, offsets ...int) bool {
+			if watch {
+				i.m.Watch()
+			}
+			for _, off := range offsets {
+				i.buffer[off]++
+			}
+			check(t, i.m.Restore(i))
+			check(t, i.m.Verify())
+			return i.m.Stats().Known
+		}
+		call(false, 10, 3*PageSize)
+		for n, c := range []struct {
+			watch   bool
+			offsets []int
+			known   bool
+		}{
+			{true, []int{10, 3 * PageSize}, true},
+			{true, nil, true},
+			{true, []int{PageSize}, false},
+			{true, []int{PageSize, 10}, true},
+			{false, []int{10}, false},
+			{true, []int{10}, true},
+		} {
+			known := call(c.watch, c.offsets...)
+			for try := 0; c.known && !known && try < 100; try++ {
+				known = call(c.watch, c.offsets...) // the test itself may have had a fault
+			}
+			if known != c.known {
+				t.Errorf("%s, call %d: known %v, want %v", road, n, known, c.known)
+			}
+		}
+		grown := func(pages uint32) bool {
+			i.m.Watch()
+			i.Grow(pages)
+			i.buffer[len(i.buffer)-1]++
+			check(t, i.m.Restore(i))
+			check(t, i.m.Verify())
+			return i.m.Stats().Known
+		}
+		known := grown(2)
+		for try := 0; !known && try < 100; try++ {
+			known = grown(2)
+		}
+		if !known {
+			t.Errorf("%s: a page that the last call grew by is not known", road)
+		}
+		call(false)
+		if grown(2) {
+			t.Errorf("%s: a page above what was looked at is known", road)
+		}
+		check(t, i.m.Trim())
+		if call(true, 10) {
+			t.Errorf("%s: known after a trim", road)
 		}
 	}
 }

@@ -51,6 +51,7 @@ type Memory struct {
 	denied    *Denial
 	stats     Stats
 	tide      tide
+	known     known
 	allocated bool
 	shrinking bool
 	closed    bool

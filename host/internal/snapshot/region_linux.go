@@ -91,6 +91,7 @@ func (m *Memory) Trim() error {
 		return errNoImage
 	}
 	m.stats.Resident = 0
+	m.known.ok = false
 	return m.drop(0, m.high)
 }
 
@@ -105,6 +106,11 @@ func (m *Memory) restore() error {
 		}
 	}
 	m.stats = Stats{Road: forImage}
+	if m.nothingNew() && forImage == m.forImage {
+		m.again()
+		return nil
+	}
+	m.learn()
 	if err := m.reset(forImage, 0, m.image.size); err != nil {
 		return err
 	}
@@ -132,11 +138,13 @@ func (m *Memory) reset(road Road, off, end int) error {
 // do there.
 func (m *Memory) putBack(off, end, last int) (done bool, err error) {
 	keep := min(end-off, m.keep-int(m.stats.Resident))
+	m.found(off, off+keep)
 	m.image.fill(m.space[off:off+keep], off)
 	m.stats.Copied += int64(keep)
 	m.stats.Resident += int64(keep)
 	if off+keep == end {
 		return false, nil
 	}
+	m.known.ok = false
 	return true, m.drop(off+keep, last)
 }

@@ -23,4 +23,5 @@ type Stats struct {
 	Road     Road  // for the image's own pages; now and then Drop, see the package's text
 	Copied   int64 // bytes written back or cleared
 	Resident int64 // bytes of private memory that may stay with the instance
+	Known    bool  // the pages were known from the restore before, and the system was not asked
 }

@@ -34,7 +34,7 @@ const (
 	pagemapWindow = 4096 // entries read at a time: 16 MiB of memory with small pages
 )
 
-type pageRegion struct{ start, end, categories uint64 }
+type pageRegion struct{ start, end, _ uint64 } // the last one is the categories
 
 // scanArg is struct pm_scan_arg.
 type scanArg struct {

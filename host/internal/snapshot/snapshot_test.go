@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,6 +101,8 @@ func runModel(t *testing.T, rt *rapid.T, road Road) {
 		&Options{Image: image, Road: road, Keep: int64(keep) * PageSize}))
 	defer m.Close()
 	i := instantiate(m, 0)
+	runtime.LockOSThread() // for Watch
+	defer runtime.UnlockOSThread()
 	model := bytes.Clone(base)
 	rt.Repeat(map[string]func(*rapid.T){
 		"": func(rt *rapid.T) {
@@ -131,6 +134,9 @@ func runModel(t *testing.T, rt *rapid.T, road Road) {
 			check(t, m.Verify())
 			if got := m.Stats().Resident; got > int64(keep)*PageSize && best() != Copy {
 				rt.Fatalf("%d bytes stay resident, %d pages may", got, keep)
+			}
+			if rapid.Bool().Draw(rt, "watch") {
+				m.Watch()
 			}
 			model = append(model[:0], base...)
 		},

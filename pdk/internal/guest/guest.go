@@ -21,8 +21,9 @@ type Host interface {
 // Tool is a registered tool, its Go types out of sight.
 type Tool struct {
 	Spec abi.ToolSpec
-	Call func(h Host, q *abi.Request) abi.Reply
-	Warm func() // codes a zero input and output
+	Zero func() abi.Raw // a zero input
+	// Call carries out one call. A dry one takes the zero result in place of the handler's.
+	Call func(h Host, q *abi.Request, dry bool) abi.Reply
 }
 
 // Plugin is what a program registered.
@@ -99,24 +100,27 @@ func (p *Plugin) Manifest() abi.Manifest {
 }
 
 // Warm goes the way of a call with every tool, save for the handlers.
-func (p *Plugin) Warm() {
+func (p *Plugin) Warm(h Host) {
 	for i := range p.tools {
-		q := abi.Request{Tool: p.tools[i].Spec.Name, Attempt: 1}
-		_, _ = abi.ParseRequest(abi.AppendRequest(nil, &q))
-		warm(&p.tools[i])
+		p.warm(h, &p.tools[i])
 	}
 }
 
 // warm does not let a panic out: an author's MarshalText may not be made for zero values, which
 // need never come up in a call.
-func warm(t *Tool) {
+func (p *Plugin) warm(h Host, t *Tool) {
 	defer func() { _ = recover() }()
-	t.Warm()
+	q := abi.Request{Tool: t.Spec.Name, CallID: "warm-up", Attempt: 1, DeadlineMS: 1, Input: t.Zero()}
+	p.serve(h, abi.AppendRequest(nil, &q), nil, true)
 }
 
 // Serve carries out one coded request and appends the reply to dst. It panics on a request that is
 // not one: no reply could be right.
 func (p *Plugin) Serve(h Host, request, dst []byte) []byte {
+	return p.serve(h, request, dst, false)
+}
+
+func (p *Plugin) serve(h Host, request, dst []byte, dry bool) []byte {
 	q, err := abi.ParseRequest(request)
 	if err != nil {
 		panic("pdk: the host's request cannot be read: " + err.Error())
@@ -126,6 +130,6 @@ func (p *Plugin) Serve(h Host, request, dst []byte) []byte {
 		return abi.AppendReply(dst, &abi.Reply{Outcome: abi.OutcomeFailed, Failure: &abi.Failure{
 			Code: "unknown_tool", Message: "there is no tool " + strconv.Quote(q.Tool), Permanent: true}})
 	}
-	reply := t.Call(h, &q)
+	reply := t.Call(h, &q, dry)
 	return abi.AppendReply(dst, &reply)
 }

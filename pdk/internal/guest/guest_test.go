@@ -11,10 +11,10 @@ import (
 func tool(name string) Tool {
 	return Tool{
 		Spec: abi.ToolSpec{Name: name},
-		Call: func(_ Host, q *abi.Request) abi.Reply {
+		Zero: func() abi.Raw { return abi.AppendNil(nil) },
+		Call: func(_ Host, q *abi.Request, _ bool) abi.Reply {
 			return abi.Reply{Outcome: abi.OutcomeOK, Value: q.Input}
 		},
-		Warm: func() {},
 	}
 }
 
@@ -126,11 +126,16 @@ func TestWarmSurvivesAPanic(t *testing.T) {
 	var p Plugin
 	warmed := 0
 	first, second := tool("a"), tool("b")
-	first.Warm = func() { panic("not made for zero values") }
-	second.Warm = func() { warmed++ }
+	first.Zero = func() abi.Raw { panic("not made for zero values") }
+	second.Call = func(_ Host, _ *abi.Request, dry bool) abi.Reply {
+		if dry {
+			warmed++
+		}
+		return abi.Reply{Outcome: abi.OutcomeOK}
+	}
 	p.Add(first)
 	p.Add(second)
-	p.Warm()
+	p.Warm(nil)
 	if warmed != 1 {
 		t.Errorf("warmed %d tools after the one that panics", warmed)
 	}

@@ -27,14 +27,42 @@ func describe() {
 //
 //go:wasmexport wasmagent_warmup
 func warmup() {
-	Self.Warm()
+	serve(job{warm: true})
 	runtime.GC()
-	Self.Warm()
+	serve(job{warm: true})
 }
 
 //go:wasmexport wasmagent_call
 func call() {
-	give(Self.Serve(linked{}, takeRequest(), reply[:0]))
+	give(serve(job{request: takeRequest()}))
+}
+
+// job is a request to be served, or the order to warm up.
+type job struct {
+	request []byte
+	warm    bool
+}
+
+// One goroutine serves all jobs. Its stack has grown in the warm-up; that of the goroutine which Go
+// makes for each call from outside would grow anew every time.
+var jobs, replies = make(chan job), make(chan []byte)
+
+func init() { go work() }
+
+func work() {
+	for j := range jobs {
+		if j.warm {
+			Self.Warm(linked{})
+			replies <- nil
+		} else {
+			replies <- Self.Serve(linked{}, j.request, reply[:0])
+		}
+	}
+}
+
+func serve(j job) []byte {
+	jobs <- j
+	return <-replies
 }
 
 func takeRequest() []byte {
