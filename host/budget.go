@@ -34,8 +34,8 @@ func (e *Engine) charge(bytes int64) bool {
 	return true
 }
 
-// evict closes an idle instance, to make room for another: of the module that was used longest ago the
-// one used longest ago. It reports whether there was any.
+// evict closes an idle instance, to make room for another: of the module that was used longest ago
+// the one used longest ago. It reports whether there was any.
 func (e *Engine) evict() bool {
 	for {
 		m := e.idlest()

@@ -63,8 +63,8 @@ func TestBudgetGoesToWhoWorks(t *testing.T) {
 	}
 }
 
-// A guest that grows takes what idles; with a byte too little in all it is refused, in words that name
-// the setting, and by a limit that is not its own.
+// A guest that grows takes what idles; with a byte too little in all it is refused, in words that
+// name the setting, and by a limit that is not its own.
 func TestBudgetAtItsEdge(t *testing.T) {
 	grows := hosttest.Plugin{Name: "t", Call: hosttest.Then(hosttest.Grow(3), hosttest.OK)}.Bytes()
 	for _, c := range []struct {
@@ -86,8 +86,8 @@ func TestBudgetAtItsEdge(t *testing.T) {
 	}
 }
 
-// There is no room for an instance: a call ends with the limit, and so does a compile, which is no fault
-// of the module's. With room again, both work.
+// There is no room for an instance: a call ends with the limit, and so does a compile, which is no
+// fault of the module's. With room again, both work.
 func TestBudgetIsInUse(t *testing.T) {
 	e := budgeted(t, pageSize)
 	report := func(k *hosttest.Kit) asm.Instr {
@@ -128,8 +128,8 @@ func TestBudgetWhileLoading(t *testing.T) {
 	}
 }
 
-// Many calls of several modules in a budget for few instances: each gets its answer or the limit, and
-// what is booked at the end is what idles.
+// Many calls of several modules in a budget for few instances: each gets its answer or the limit,
+// and what is booked at the end is what idles.
 func TestBudgetUnderLoad(t *testing.T) {
 	e := budgeted(t, 3*pageSize)
 	var modules [4]*host.Module

@@ -46,8 +46,8 @@ var defaultChildLimits = childLimits{
 }
 
 // childCompiler compiles modules in processes that can be killed. The process bounds its own memory
-// and processor time before it reads the module; time on the clock and the size of what comes back are
-// bounded from here.
+// and processor time before it reads the module; time on the clock and the size of what comes back
+// are bounded from here.
 type childCompiler struct {
 	command []string
 	limits  childLimits
@@ -69,9 +69,9 @@ func (e *commandError) Error() string {
 
 func (e *commandError) Unwrap() error { return e.err }
 
-// compile gives the compiled form of a module and its entry. The engine would compile, in this process,
-// what it finds no good code for. So code is only taken, from an entry or a child, when it was made by
-// the same engine for the same kind of machine.
+// compile gives the compiled form of a module and its entry. The engine would compile, in this
+// process, what it finds no good code for. So code is only taken, from an entry or a child, when it
+// was made by the same engine for the same kind of machine.
 func (c *childCompiler) compile(e *Engine, d digest, prepare func() (*rewritten, error)) (
 	wazero.CompiledModule, entry, error) {
 	machine, err := e.disk.machine()
@@ -137,8 +137,9 @@ func (c *childCompiler) run(ctx context.Context, dir string, wasm []byte) ([]byt
 	return nil, c.ended(cmd.ProcessState, stderr.b.String(), err)
 }
 
-// outOfMemory tells whether a Go program ended since the system gave it no memory. Its run-time then
-// ends in many ways, a nil pointer of its own among them; a panic of the compiler's never gets that far.
+// outOfMemory tells whether a Go program ended since the system gave it no memory. Its run-time
+// then ends in many ways, a nil pointer of its own among them; a panic of the compiler's never gets
+// that far.
 func outOfMemory(state *os.ProcessState, stderr string) bool {
 	return state.ExitCode() == compileCrashed &&
 		(strings.Contains(stderr, "fatal error: ") || strings.Contains(stderr, "SIG"))

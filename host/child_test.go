@@ -68,8 +68,8 @@ func TestJustOverTheSoftLimits(t *testing.T) {
 	at, over := longBody(softBody), longBody(softBody+1)
 	hosttest.Compile(t, hosttest.Engine(t), at, host.Policy{})
 	load := refuse(t, over, host.Policy{})
-	for _, want := range []string{"compile: code section, function ", "1048577", "the limit is 1048576",
-		"Config.CompileCommand"} {
+	for _, want := range []string{"compile: code section, function ", "1048577",
+		"the limit is 1048576", "Config.CompileCommand"} {
 		if !strings.Contains(load.Error(), want) {
 			t.Errorf("%q is not in %q", want, load)
 		}
@@ -85,8 +85,8 @@ func TestJustOverTheSoftLimits(t *testing.T) {
 	}
 }
 
-// What a child made is an entry like any other: the next process needs no child, and a damaged one is
-// made anew by a child.
+// What a child made is an entry like any other: the next process needs no child, and a damaged one
+// is made anew by a child.
 func TestChildCodeIsKept(t *testing.T) {
 	wasm := longBody(softBody + 1)
 	cfg := host.Config{CacheDir: t.TempDir(), CacheKey: cacheKey}

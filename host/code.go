@@ -31,12 +31,12 @@ type code struct {
 	err      error
 }
 
-// codePerByte is how many bytes of machine code a byte of a rewritten module makes, about, for an engine
-// that keeps no code where its size shows.
+// codePerByte is how many bytes of machine code a byte of a rewritten module makes, about, for an
+// engine that keeps no code where its size shows.
 const codePerByte = 4
 
-// code gives the compiled form of a module, without its manifest, checking and compiling it if nobody
-// else has or does. The engine cannot bear two compiles of the same bytes at a time.
+// code gives the compiled form of a module, without its manifest, checking and compiling it if
+// nobody else has or does. The engine cannot bear two compiles of the same bytes at a time.
 func (e *Engine) code(ctx context.Context, bare []byte) (*code, error) {
 	sum := sha256.Sum256(bare)
 	e.mu.Lock()
@@ -125,8 +125,8 @@ func (e *Engine) compileAside(c *code, wasm []byte, facts *rewrite.Facts) (err e
 	return e.keep(c, made, err)
 }
 
-// keep takes over what is known of a module that was compiled, unless there is an error. What an entry
-// says of a module may have been found before the contract was what it is now.
+// keep takes over what is known of a module that was compiled, unless there is an error. What an
+// entry says of a module may have been found before the contract was what it is now.
 func (e *Engine) keep(c *code, made entry, err error) error {
 	if err == nil {
 		err = checkContract(&made.module.Facts, e.links)
@@ -147,8 +147,8 @@ func (e *oversizeError) Error() string {
 		"its own, which wants a compiler command (Config.CompileCommand)"
 }
 
-// compileError makes an error of compiling the module's fault, unless it is the disk's, the compiler
-// command's or Close's.
+// compileError makes an error of compiling the module's fault, unless it is the disk's, the
+// compiler command's or Close's.
 func compileError(err error) error {
 	switch err := err.(type) {
 	case nil, *LoadError, *commandError:

@@ -10,10 +10,10 @@ import (
 	"runtime/debug"
 )
 
-// CompileChild is what a Config.CompileCommand does: nothing else, and first of all. It bounds its own
-// process by MaxCompileTime and, where the system can, MaxCompileMemory, reads a module from in, compiles
-// it below the working directory, and writes the code to out. It gives the code that the process must
-// exit with: 0 when all went well. Complaints go to complain.
+// CompileChild is what a Config.CompileCommand does: nothing else, and first of all. It bounds its
+// own process by MaxCompileTime and, where the system can, MaxCompileMemory, reads a module from
+// in, compiles it below the working directory, and writes the code to out. It gives the code that
+// the process must exit with: 0 when all went well. Complaints go to complain.
 //
 // A program that serves as its own compiler command calls it from main before all else:
 //
@@ -88,8 +88,9 @@ func compileTo(out io.Writer, in io.Reader, limits childLimits) (err error) {
 // emptyModule has nothing in it.
 const emptyModule = "\x00asm\x01\x00\x00\x00"
 
-// machineIn says for which engine and kind of machine code is made here. The engine names a module's
-// file by its bytes and by what the processor can do, so its name for a known module tells the latter.
+// machineIn says for which engine and kind of machine code is made here. The engine names a
+// module's file by its bytes and by what the processor can do, so its name for a known module tells
+// the latter.
 func machineIn(dir string) (string, error) {
 	e, sub, err := compileIn(dir, []byte(emptyModule))
 	return entryVersion + sub + "\n" + e.name + "\n", err

@@ -150,8 +150,8 @@ func (c *diskCache) Close() error {
 	return errors.Join(err, os.RemoveAll(c.private))
 }
 
-// compile gives the compiled form of a module and what was compiled, from its entry if there is a good
-// one, else with prepare and make. A bad entry costs a compile and never more.
+// compile gives the compiled form of a module and what was compiled, from its entry if there is a
+// good one, else with prepare and make. A bad entry costs a compile and never more.
 func (c *diskCache) compile(rt wazero.Runtime, d digest, prepare func() (*rewritten, error),
 	make func(wasm []byte) (entry, error)) (_ wazero.CompiledModule, e entry, err error) {
 	if e, err = c.read(d); err != nil {
@@ -172,8 +172,8 @@ func (c *diskCache) compile(rt wazero.Runtime, d digest, prepare func() (*rewrit
 	return compiled, e, err
 }
 
-// aside compiles in this process, in a runtime and directory of its own: with others compiling side by
-// side, that is how to know which file the engine made of this module.
+// aside compiles in this process, in a runtime and directory of its own: with others compiling side
+// by side, that is how to know which file the engine made of this module.
 func (c *diskCache) aside(wasm []byte) (_ entry, err error) {
 	dir, err := os.MkdirTemp(c.private, "compile-")
 	if err != nil {

@@ -23,8 +23,8 @@ type entry struct {
 	module *rewritten
 }
 
-// An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the length of the
-// coded module in eight bytes, the module, the code.
+// An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the length of
+// the coded module in eight bytes, the module, the code.
 const (
 	entryVersion  = "wasmagent compiled code 2, " + engineVersion + "\n"
 	entryMAC      = sha256.Size
@@ -34,7 +34,8 @@ const (
 	maxEntryBytes = 1 << 30
 )
 
-// engineVersion keeps code of another engine out, also where the engine does not know its own version.
+// engineVersion keeps code of another engine out, also where the engine does not know its own
+// version.
 const engineVersion = "wazero v1.12.0"
 
 var errEntry = errors.New("the cache entry is damaged, or was not written by this installation")
@@ -43,8 +44,8 @@ func (c *diskCache) path(d digest) string {
 	return filepath.Join(c.entries, hex.EncodeToString(d[:]))
 }
 
-// mac authenticates all of an entry behind the MAC, for this module, engine, kind of machine and way to
-// rewrite.
+// mac authenticates all of an entry behind the MAC, for this module, engine, kind of machine and
+// way to rewrite.
 func (c *diskCache) mac(d digest, rest []byte) []byte {
 	h := hmac.New(sha256.New, c.key)
 	h.Write([]byte(entryVersion + c.sub + "\n"))

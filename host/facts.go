@@ -18,8 +18,8 @@ type Facts struct {
 	Blockers []string // why its calls cannot be restored from a snapshot; none: they can
 }
 
-// Import is something a module wants from its host. Kind is func, table, memory, global or tag; Type is a
-// function's signature, such as "(i32, i32) -> (i32)".
+// Import is something a module wants from its host. Kind is func, table, memory, global or tag;
+// Type is a function's signature, such as "(i32, i32) -> (i32)".
 type Import struct{ Module, Name, Kind, Type string }
 
 // Export is something a module offers, in the same words.
@@ -28,8 +28,9 @@ type Export struct{ Name, Kind, Type string }
 // Memory is a linear memory in pages of 64 KiB. Max is 0 when the module declares none.
 type Memory struct{ Min, Max uint64 }
 
-// Inspect reads a module's imports, exports and memory. It compiles and runs nothing. The error is that
-// of Compile's first stages but the contract: whether the module can be a plugin is Compile's to say.
+// Inspect reads a module's imports, exports and memory. It compiles and runs nothing. The error is
+// that of Compile's first stages but the contract: whether the module can be a plugin is Compile's
+// to say.
 func Inspect(wasm []byte) (*Facts, error) {
 	f, err := preflight(wasm)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest"
 )
 
-// Whoever compiles the same bytes at the same time, stamped or not, under whatever policy, shares one
-// compile; other bytes have their own.
+// Whoever compiles the same bytes at the same time, stamped or not, under whatever policy, shares
+// one compile; other bytes have their own.
 func TestOneFlightForEachHash(t *testing.T) {
 	for name, e := range map[string]*host.Engine{
 		"in memory": hosttest.Engine(t),

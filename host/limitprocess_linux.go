@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitProcess bounds what this process may use from here on. The system kills it at its processor time
-// and gives it no memory past its address space.
+// limitProcess bounds what this process may use from here on. The system kills it at its processor
+// time and gives it no memory past its address space.
 func limitProcess(l childLimits) error {
 	var total, rest uint64
 	statm, err := os.ReadFile("/proc/self/statm")
@@ -44,5 +44,6 @@ func lower(resource int, most uint64) error {
 		return os.NewSyscallError("getrlimit", err)
 	}
 	most = min(most, now.Max)
-	return os.NewSyscallError("setrlimit", unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}))
+	err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})
+	return os.NewSyscallError("setrlimit", err)
 }

@@ -12,8 +12,8 @@ import (
 // watchEvery is how often a process looks at the memory it has.
 const watchEvery = 50 * time.Millisecond
 
-// limitProcess ends this process when it has more memory than it may, where the system is not asked to:
-// it may have more for a moment. Its time is bounded on the clock only, from outside.
+// limitProcess ends this process when it has more memory than it may, where the system is not asked
+// to: it may have more for a moment. Its time is bounded on the clock only, from outside.
 func limitProcess(l childLimits) error {
 	go func() {
 		for {

@@ -8,8 +8,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
-// rewritten is a module as it is compiled, and what to do with it: what rewrite makes of it, in a form
-// that is quick to keep and to read.
+// rewritten is a module as it is compiled, and what to do with it: what rewrite makes of it, in a
+// form that is quick to keep and to read.
 type rewritten struct {
 	Facts rewrite.Facts // of the module that it was made of, without Custom
 	Wasm  []byte

@@ -63,8 +63,8 @@ func (p *plugin) fault(err error) error {
 	return &LoadError{Plugin: p.Name, Path: p.Path, Err: err}
 }
 
-// list learns what the plugin offers, from what is kept where that still holds. Its error is ctx's; the
-// plugin's own troubles are in p.Err.
+// list learns what the plugin offers, from what is kept where that still holds. Its error is ctx's;
+// the plugin's own troubles are in p.Err.
 func (p *plugin) list(ctx context.Context, kept *list) error {
 	if ctx.Err() != nil { // nobody waits for the list: read no more of a large directory
 		return context.Cause(ctx)
@@ -133,8 +133,8 @@ func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error
 	return p.describeRefused(ctx, wasm, err)
 }
 
-// describeRefused learns what a plugin would offer that needs what nobody granted, for whoever is to
-// decide. admit says what it needs; refused stands when only its imports tell.
+// describeRefused learns what a plugin would offer that needs what nobody granted, for whoever is
+// to decide. admit says what it needs; refused stands when only its imports tell.
 func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error) (
 	abi.Manifest, error) {
 	raw, err := p.engine.Describe(ctx, wasm, host.Policy{Limits: p.opts.limits()})
@@ -161,8 +161,8 @@ func (p *plugin) admit(m abi.Manifest) error {
 	return nil
 }
 
-// use gives the compiled plugin to a call, which says with shelf.leave when it needs it no longer. The
-// first call compiles it; calls that come meanwhile wait, each no longer than its own context.
+// use gives the compiled plugin to a call, which says with shelf.leave when it needs it no longer.
+// The first call compiles it; calls that come meanwhile wait, each no longer than its own context.
 func (p *plugin) use(ctx context.Context) (*flight, error) {
 	f, err := p.board()
 	if err != nil {
@@ -208,8 +208,8 @@ func (p *plugin) board() (*flight, error) {
 	return f, nil
 }
 
-// fly compiles. What went wrong is kept if the bytes themselves are at fault; else the next call tries
-// again.
+// fly compiles. What went wrong is kept if the bytes themselves are at fault; else the next call
+// tries again.
 func (f *flight) fly(ctx context.Context) {
 	defer close(f.done)
 	defer f.cancel(nil)

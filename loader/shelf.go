@@ -8,9 +8,9 @@ import (
 // DefaultCodeMemory is Options.CodeMemory when that is 0, in bytes.
 const DefaultCodeMemory = 512 << 20
 
-// shelf keeps the compiled plugins of a directory within a budget. When there are more, those that have
-// idled longest are closed; their next call compiles them again, or reads them from the cache. What runs
-// stays, and so does the plugin used last, however large it is.
+// shelf keeps the compiled plugins of a directory within a budget. When there are more, those that
+// have idled longest are closed; their next call compiles them again, or reads them from the cache.
+// What runs stays, and so does the plugin used last, however large it is.
 type shelf struct {
 	max     int64          // bytes
 	closing sync.WaitGroup // plugins that were taken off and are being closed
@@ -24,8 +24,8 @@ type shelf struct {
 
 func newShelf(max int64) *shelf { return &shelf{max: max, flights: map[*flight]struct{}{}} }
 
-// enter counts a call in. It reports false for a flight that was taken off the shelf: there has to be
-// another.
+// enter counts a call in. It reports false for a flight that was taken off the shelf: there has to
+// be another.
 func (s *shelf) enter(f *flight) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,8 +39,8 @@ func calls(t *testing.T, d *loader.Dir, tools ...string) {
 	}
 }
 
-// Compiled plugins stay as long as all fit; one byte less, and the one used longest ago goes and comes
-// back when it is called.
+// Compiled plugins stay as long as all fit; one byte less, and the one used longest ago goes and
+// comes back when it is called.
 func TestCodeMemoryAtItsEdge(t *testing.T) {
 	dir, file := three(t)
 	opts := options(t)
