@@ -246,12 +246,6 @@ func (e *Engine) register(c *code, p Policy) (*Module, error) {
 	return m, nil
 }
 
-func (e *Engine) isClosed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.closed
-}
-
 func (e *Engine) forget(m *Module) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
