@@ -13,7 +13,21 @@
 //
 // # Errors
 //
-// A call fails with a *plugins.ToolError of one of five kinds, to be asked for with errors.Is, and a
-// typed cause, to be had with errors.As. plugins.FaultOf says whether the arguments, the world, the tool
-// or the host is at fault; plugins.ModelText is the text to hand to a model.
+// A tool's failure is a *plugins.ToolError of one of five kinds, with a typed cause to be had by
+// errors.As:
+//
+//	switch {
+//	case errors.Is(err, plugins.ErrInvalidInput): // the arguments are wrong
+//	case errors.Is(err, plugins.ErrMissingIdempotencyKey): // they yield no key; nothing ran
+//	case errors.Is(err, plugins.ErrHandler): // it ran, and its work failed or took too long
+//	case errors.Is(err, plugins.ErrMalformedResult): // it broke, or its reply cannot be read
+//	case errors.Is(err, plugins.ErrOutputSerialization): // its result has no JSON form
+//	}
+//
+// What is no tool's failure is no ToolError: a tool that is not there is a *plugins.UnknownToolError,
+// and a deadline or cancellation of the caller's own is ctx's error. (A tool past its own time limit
+// is ErrHandler, and matches context.DeadlineExceeded too, so ask for the kinds first.)
+//
+// plugins.FaultOf says whether the arguments, the world, the tool or the host is at fault;
+// plugins.ModelText is the text to hand to a model.
 package wasmagent

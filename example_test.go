@@ -32,7 +32,7 @@ func Example() {
 	// Output:
 	// echo - Gives its arguments back.
 	// {"hello":"world"} <nil>
-	// tool "echo": invalid_input (carriage): $.hello at byte 9: the text ends where a value should be
+	// tool "echo": invalid_input (carriage): at byte 9, /hello: not JSON: the text ends where a value should be
 }
 
 // examplePlugins makes a directory with one plugin that echoes.

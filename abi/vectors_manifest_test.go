@@ -41,7 +41,6 @@ func goodManifests() []vector {
 	const ok = "ok"
 	return []vector{
 		{"least", "What every manifest has.", ok, "", manifest(), ""},
-		{"no_tools", "A plugin without tools.", ok, "", manifest(tools()), ""},
 		{"effects", "Each effect.", ok, "", manifest(tools(
 			tool(pair{"effect", "read"}),
 			tool(pair{"name", "b"}, pair{"effect", "write"}),
@@ -78,6 +77,7 @@ func badManifests() []vector {
 			manifest(pair{"version", nil}), ""},
 		{"no_abi", "The version of the contract is missing.", bad, "abi",
 			manifest(pair{"abi", nil}), ""},
+		{"no_tools", "A plugin without tools offers nothing.", bad, "tools", manifest(tools()), ""},
 		{"no_tool_list", "The tools are missing.", bad, "tools", manifest(pair{"tools", nil}), ""},
 		{"abi_0", "Version 0 of the contract.", bad, "abi", manifest(pair{"abi", 0}), ""},
 		{"abi_2", "Version 2 of the contract.", bad, "abi", manifest(pair{"abi", 2}), ""},

@@ -221,7 +221,7 @@ func verdict(err error) (expect, at string) {
 	case errors.As(err, &noJSON):
 		return "no_json", noJSON.Path
 	case errors.As(err, &carriage):
-		return "carriage", strconv.Itoa(carriage.Offset) + " " + carriage.Path
+		return "carriage", strings.TrimSpace(strconv.Itoa(carriage.Offset) + " " + carriage.Pointer)
 	case errors.As(err, &envelope):
 		return "bad_envelope", strconv.Itoa(envelope.Offset)
 	case errors.As(err, &field):

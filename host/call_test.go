@@ -51,7 +51,10 @@ func TestHowCallsEnd(t *testing.T) {
 		{"stderr before a trap",
 			hosttest.Then(hosttest.Print(2, "panic: \x1b[31mno\nluck\n"), hosttest.Trap),
 			"trap.unreachable",
-			"trapped: unreachable" + inCall + "\nstderr:\n\tpanic: \\x1b[31mno\n\tluck"},
+			"trapped: `panic: \\x1b[31mno`: unreachable" + inCall +
+				"\nstderr:\n\tpanic: \\x1b[31mno\n\tluck"},
+		{"other stderr before a trap", hosttest.Then(hosttest.Print(2, "no panic: \n"), hosttest.Trap),
+			"trap.unreachable", "trapped: unreachable" + inCall + "\nstderr:\n\tno panic: "},
 		{"recursion for ever", hosttest.Recurse, "limit.stack",
 			"exceeded the stack limit: its calls are nested too deep"},
 		{"memory refused, then abort", hosttest.Grow(32), "limit.memory",

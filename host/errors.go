@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/wasmagent/wasmagent/abi"
 )
 
 // ErrClosed is returned by calls of a closed Module or Engine.
@@ -27,14 +29,17 @@ type TrapError struct {
 }
 
 func (e *TrapError) Error() string {
-	text := "trapped: " + trapText(e.Trap)
+	text := trapText(e.Trap)
 	if e.Function != "" {
 		text += fmt.Sprintf(" in function %q", e.Function)
 	}
 	if e.Note != "" {
 		text += " (" + e.Note + ")"
 	}
-	return withStderr(text, e.Stderr)
+	if said := lastWords(e.Stderr); said != "" {
+		text = fmt.Sprintf("%#q: %s", said, text)
+	}
+	return withStderr("trapped: "+text, e.Stderr)
 }
 
 // CauseName is "trap." and the trap.
@@ -158,6 +163,17 @@ func trapText(trap string) string {
 	return trap
 }
 
+// lastWords is the line of stderr with which a run-time gave up, clean, or "".
+func lastWords(stderr string) string {
+	const max = 300
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return abi.CleanText(line, max)
+		}
+	}
+	return ""
+}
+
 // withStderr puts the guest's own words behind the fact, each line set off.
 func withStderr(text, stderr string) string {
 	stderr = strings.TrimRight(stderr, "\n")
@@ -167,7 +183,8 @@ func withStderr(text, stderr string) string {
 	return text + "\nstderr:\n\t" + strings.ReplaceAll(stderr, "\n", "\n\t")
 }
 
-// byteText is a size for people: exact, in the largest unit that keeps it whole.
+// byteText is a size for people: exact, in the largest unit that keeps it whole, or else also in MiB
+// when it has several.
 func byteText(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:
@@ -176,6 +193,9 @@ func byteText(n int64) string {
 		return fmt.Sprintf("%d MiB", n>>20)
 	case n >= 1<<10 && n%(1<<10) == 0:
 		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	if n > 1<<20 {
+		return fmt.Sprintf("%d bytes (%.1f MiB)", n, float64(n)/(1<<20))
 	}
 	return fmt.Sprintf("%d bytes", n)
 }

@@ -80,7 +80,7 @@ func TestPolicyIsChecked(t *testing.T) {
 	e, wasm := hosttest.Engine(t), hosttest.Tiny("t")
 	_, err := e.Compile(t.Context(), wasm, host.Policy{Limits: host.Limits{
 		Memory: host.MaxMemory + 1, Time: -1, Instances: -1}})
-	for _, want := range []string{"limits.memory: 1073741825 bytes is past the ceiling of 1 GiB",
+	for _, want := range []string{"limits.memory: 1073741825 bytes (1024.0 MiB) is past the ceiling of 1 GiB",
 		"limits.time: -1ns is negative", "limits.instances: -1 is negative"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)

@@ -53,12 +53,12 @@ func (e *ChangedError) Error() string {
 		short(e.Listed), short(e.Found))
 }
 
-// AuthorityError is a file inside a plugin directory that only an operator may write elsewhere.
+// AuthorityError is a file inside a plugin directory whose name claims to be an operator's word.
 type AuthorityError struct{ File string }
 
 func (e *AuthorityError) Error() string {
 	return fmt.Sprintf("%s lies inside a plugin directory and has no authority there: "+
-		"an operator's settings live in the configuration directory; remove it", show(e.File))
+		"remove it", show(e.File))
 }
 
 // maxPath is how many characters of a path are shown.

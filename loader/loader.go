@@ -33,7 +33,7 @@ type Options struct {
 	StateDir string       // the key that seals them; "" is the user's state directory
 	Limits   host.Limits  // for every plugin; zero fields are the host's defaults
 	Workers  int          // plugins read or described side by side; 0 is GOMAXPROCS
-	Logger   *slog.Logger // nil discards
+	Logger   *slog.Logger // nil discards; at debug level it also has what guests print in calls
 
 	// CodeMemory is what the compiled plugins of the directory may have together, in bytes of
 	// host.Module.Size; 0 is DefaultCodeMemory. Those that idle longest go first, and come back with

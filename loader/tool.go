@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -51,6 +52,16 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	var obs *host.Observer
 	if call.Log != nil || call.Progress != nil {
 		obs = &host.Observer{Log: call.Log, Progress: call.Progress}
+	}
+	if t.plugin.opts.logger().Enabled(ctx, slog.LevelDebug) {
+		if obs == nil {
+			obs = &host.Observer{}
+		}
+		p := &printed{log: func(stream, line string) {
+			t.plugin.opts.logger().Debug(line, "tool", t.spec.Name, "stream", stream)
+		}}
+		defer p.end()
+		obs.Output = p.write
 	}
 	reply, took, err := plugin.module.Call(ctx, req, obs, b.reply[:0])
 	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)

@@ -47,6 +47,10 @@
 // UTF-8. A panic is printed to stderr with its stack, and the call ends as a trap; nothing recovers
 // it, and other calls do not suffer.
 //
+// What a handler prints to stdout or stderr is shown when the call breaks, as stderr, or else in a
+// host's log at debug level only. [Call.Debug] and its sisters write to that log with a level of
+// their own.
+//
 // # What lasts
 //
 // Nothing. The host runs the init functions and a warm-up, which codes each tool's zero input and

@@ -40,5 +40,5 @@ func Example() {
 	fmt.Println(pdktest.Call("divide", `{"a": 1, "b": 0}`))
 	// Output:
 	// {"quotient":"0.33"} <nil>
-	//  invalid_input: /b: the divisor is 0
+	//  invalid_input: at /b: the divisor is 0
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/wasmagent/wasmagent/pdk/internal/schema"
 )
 
-// Effect says what repeating a call of a tool may do to the world.
+// Effect says what repeating a call of a tool may do to the world. It is the author's word: a host
+// takes a tool that is linked to nothing that can change the world for one that reads.
 type Effect = abi.Effect
 
 const (
@@ -33,7 +34,8 @@ type Tool struct {
 // which is not decoded. Encode and Decode make and read one.
 type Raw = abi.Raw
 
-// Plugin names the plugin. A program calls it once, in an init function.
+// Plugin names the plugin. A program calls it once, in an init function. Hosts go by the file's name;
+// this one is shown beside it.
 func Plugin(name, version string) {
 	switch {
 	case name == "":
@@ -44,7 +46,8 @@ func Plugin(name, version string) {
 	guest.Self.Name, guest.Self.Version = name, version
 }
 
-// Needs says what the plugin asks its operator for. The last call counts.
+// Needs says what the plugin asks its operator for. The last call counts. The present host grants
+// nothing: it refuses a plugin whose needs are not all optional or defaulted.
 func Needs(n abi.Needs) { guest.Self.Needs = n }
 
 // Register adds a tool and its handler, in an init function. In is a struct (or a map, Raw or any,

@@ -130,6 +130,19 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// What a schema refuses is told with its place, as the host tells it.
+func TestSchemaErrorText(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"mode":1}`:              "invalid_input: at /mode: got number, want string",
+		`{"mode":"ok","a/b~c":1}`: "invalid_input: at the top: additional properties 'a/b~c' not allowed",
+		`[]`:                      "invalid_input: at the top: got array, want object",
+	} {
+		if _, err := pdktest.Call("outcome", args); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+}
+
 func TestCall(t *testing.T) {
 	h := pdktest.Host{Key: "k", Attempt: 2, Deadline: time.Minute, Cancelled: true,
 		Config: map[string]any{"unit": "ml"}}
@@ -192,7 +205,7 @@ func TestRegisterPanics(t *testing.T) {
 	}{
 		{func() { pdk.Register(pdk.Tool{Name: "Upper"}, handler[none, none]) }, "pdk: the tool name"},
 		{func() { pdk.Register(pdk.Tool{Name: "told"}, handler[none, none]) },
-			"pdk: the tool told is registered twice"},
+			`pdk: the tool "told" is registered twice`},
 		{func() { pdk.Register(pdk.Tool{Name: "x"}, handler[string, none]) },
 			"pdk: tool x: arguments are an object: take a struct or a map, not a string"},
 		{func() { pdk.Register(pdk.Tool{Name: "x"}, handler[time.Time, none]) },

@@ -100,7 +100,7 @@ func (e *entry) asChecked(kind Kind, err error) error {
 // carry turns JSON text into the form that schemas, keys and guests see.
 func carry(text json.RawMessage, max int) (*carried, error) {
 	if len(text) > max {
-		return nil, &transcode.CarriageError{Path: "$",
+		return nil, &transcode.CarriageError{
 			Detail: fmt.Sprintf("%d bytes of JSON, at most %d", len(text), max)}
 	}
 	c := buffers.Get().(*carried)

@@ -55,7 +55,7 @@ func TestInvalidInputRunsNothing(t *testing.T) {
 		{"bare string", `"x"`, "schema", "at the top: want an object, have a string"},
 		{"number out of range", `{"x":11}`, "schema", "at /x: want at most 10, have 11"},
 		{"fraction", `{"x":1.5}`, "schema", "at /x: want an integer, have a number"},
-		{"unknown field", `{"x":1,"y/z":2}`, "schema", "at /y~1z: there may be no such field"},
+		{"unknown field", `{"x":1,"y/z":2}`, "schema", `at /y~1z: unknown field; there are "tags", "x"`},
 		{"deep", `{"x":1,"tags":["a",7]}`, "schema", "at /tags/1: want a string, have a number"},
 		{"two problems", `{"tags":1}`, "schema",
 			`at /tags: want an array, have a number; at the top: the field "x" is missing`},

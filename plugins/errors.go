@@ -11,11 +11,13 @@ import (
 type Kind uint8
 
 const (
-	ErrInvalidInput          Kind = iota + 1 // the arguments are wrong; the tool was not run
-	ErrMissingIdempotencyKey                 // the arguments yield no key; the tool was not run
-	ErrHandler                               // ran; its own work failed
-	ErrMalformedResult                       // ran; what came back cannot be read as a result
-	ErrOutputSerialization                   // ran; its value has no JSON form
+	// The arguments are wrong. The tool was not run, unless the cause is an *abi.Failure, whose name
+	// is guest_input: then it looked at them and refused.
+	ErrInvalidInput          Kind = iota + 1
+	ErrMissingIdempotencyKey      // the arguments yield no key; the tool was not run
+	ErrHandler                    // ran; its own work failed
+	ErrMalformedResult            // ran; what came back cannot be read as a result
+	ErrOutputSerialization        // ran; its value has no JSON form
 )
 
 // ToolError is a call that gave no result: which tool, which kind, and the typed cause. Its text

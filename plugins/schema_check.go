@@ -2,6 +2,8 @@ package plugins
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -268,7 +270,7 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 			return c.check(own)
 		case n.others != nil && n.others.never:
 			c.skip()
-			return c.problem(noSuchField)
+			return c.unknown(n)
 		}
 		return c.check(n.others)
 	}
@@ -285,6 +287,25 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 		list = append(list, n.others)
 	}
 	return c.check(&node{all: list, inPlace: true})
+}
+
+// maxFields is how many fields are named to who gave an unknown one.
+const maxFields = 20
+
+// unknown notes a field that n does not have, and those that it has.
+func (c *checker) unknown(n *node) bool {
+	detail := unknownField
+	if c.quiet == 0 && len(c.problems) < MaxProblems && len(n.fields) > 0 {
+		names := slices.Sorted(maps.Keys(n.fields))
+		for i, name := range names {
+			names[i] = strconv.Quote(clip(name, maxName)) // a stranger's words
+		}
+		detail += "; there are " + strings.Join(names[:min(len(names), maxFields)], ", ")
+		if more := len(names) - maxFields; more > 0 {
+			detail += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return c.problem(detail)
 }
 
 func (c *checker) array(n *node) bool {
@@ -333,11 +354,19 @@ func (c *checker) count(want count, have int, of string) bool {
 	case !want.set:
 		return true
 	case have < want.min:
-		return c.problem(fmt.Sprintf("want at least %d %s, have %d", want.min, of, have))
+		return c.problem(fmt.Sprintf("want at least %s, have %d", counted(want.min, of), have))
 	case have > want.max:
-		return c.problem(fmt.Sprintf("want at most %d %s, have %d", want.max, of, have))
+		return c.problem(fmt.Sprintf("want at most %s, have %d", counted(want.max, of), have))
 	}
 	return true
+}
+
+// counted is a number of things, whose noun is given in the plural.
+func counted(n int, of string) string {
+	if n == 1 {
+		of = strings.TrimSuffix(of, "s")
+	}
+	return fmt.Sprintf("%d %s", n, of)
 }
 
 // problem notes what is wrong where the checker is, and is always false.

@@ -201,7 +201,7 @@ func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
 		return dst
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			dst = append(dst, Problem{ptr.String() + "/" + escapePointer(name), noSuchField})
+			dst = append(dst, Problem{ptr.String() + "/" + escapePointer(name), unknownField})
 		}
 		return dst
 	case *kind.Enum:
@@ -214,7 +214,7 @@ func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
 
 func missing(name string) string { return fmt.Sprintf("the field %q is missing", clip(name, maxName)) }
 
-const noSuchField = "there may be no such field"
+const unknownField = "unknown field"
 
 // escapePointer escapes one reference token of a JSON pointer.
 func escapePointer(token string) string {

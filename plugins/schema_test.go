@@ -51,10 +51,13 @@ func TestSchemaTexts(t *testing.T) {
 		{"below", `{"exclusiveMaximum":1}`, `1.0`, "at the top: want less than 1, have 1.0"},
 		{"multiple", `{"multipleOf":3}`, `4`, "at the top: want a multiple of 3, have 4"},
 		{"short", `{"minLength":2}`, `"é"`, "at the top: want at least 2 characters, have 1"},
-		{"long", `{"maxLength":1}`, `"ab"`, "at the top: want at most 1 characters, have 2"},
+		{"long", `{"maxLength":1}`, `"ab"`, "at the top: want at most 1 character, have 2"},
 		{"pattern", `{"pattern":"^a"}`, `"b"`, `at the top: want text that matches "^a"`},
-		{"few fields", `{"minProperties":1}`, `{}`, "at the top: want at least 1 fields, have 0"},
-		{"few values", `{"minItems":1}`, `[]`, "at the top: want at least 1 values, have 0"},
+		{"few fields", `{"minProperties":1}`, `{}`, "at the top: want at least 1 field, have 0"},
+		{"few values", `{"minItems":1}`, `[]`, "at the top: want at least 1 value, have 0"},
+		{"unknown field", `{"properties":{"b":{},"a\u202e":{}},"additionalProperties":false}`, `{"c":1}`,
+			`at /c: unknown field; there are "a", "b"`},
+		{"unknown where none is known", `{"additionalProperties":false}`, `{"c":1}`, "at /c: unknown field"},
 		{"not", `{"not":{"type":"null"}}`, `null`,
 			"at the top: it has a form that is not allowed here"},
 		{"any of types", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `1`,
@@ -75,7 +78,7 @@ func TestSchemaTexts(t *testing.T) {
 			"at /1: got string, want number; at the top: items at 0 and 2 are equal"},
 		{"rare field", `{"minItems":1,"dependentRequired":{"a":["b"]},"additionalProperties":false,` +
 			`"required":["c"]}`, `{"d/e":1}`,
-			`at /d~1e: there may be no such field; at the top: the field "c" is missing`},
+			`at /d~1e: unknown field; at the top: the field "c" is missing`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func (e *ToolError) Error() string {
 	fmt.Fprintf(&b, "tool %q", e.Tool)
 	switch {
 	case e.Plugin != "" && e.Digest != "":
-		fmt.Fprintf(&b, " of plugin %q (%s)", e.Plugin, e.Digest)
+		fmt.Fprintf(&b, " of plugin %q (%s)", e.Plugin, shortDigest(e.Digest))
 	case e.Plugin != "":
 		fmt.Fprintf(&b, " of plugin %q", e.Plugin)
 	}
@@ -42,23 +42,35 @@ func (e *ToolError) Error() string {
 	if s := e.aftermath(); s != "" {
 		b.WriteString(", " + s)
 	}
+	if failure, ok := errors.AsType[*abi.Failure](e.Err); ok && failure.Pointer != "" {
+		b.WriteString(": at " + clean(failure.Pointer))
+	}
 	if e.Err != nil {
 		b.WriteString(": " + cleanLines(e.Err.Error()))
-	}
-	if failure, ok := errors.AsType[*abi.Failure](e.Err); ok && failure.Pointer != "" {
-		b.WriteString(" at " + clean(failure.Pointer))
 	}
 	return b.String()
 }
 
-// cleanLines makes a text safe to show and keeps its lines, which a guest's stack has. All but the
-// first are indented, so that none of them can pass for a line of ours.
+// shortDigest keeps the algorithm and the first twelve digits of a digest, enough to tell a file.
+func shortDigest(digest string) string {
+	const digits = 12
+	if i := strings.IndexByte(digest, ':') + 1 + digits; i < len(digest) {
+		return digest[:i]
+	}
+	return digest
+}
+
+// cleanLines makes a text safe to show and keeps its lines, which a guest's stack has, with their
+// tabs as two spaces each. All but the first are indented, so that none of them can pass for a line
+// of ours.
 func cleanLines(s string) string {
+	const maxTabs = 4
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	kept := lines[:0]
 	for _, line := range lines {
+		tabs := len(line) - len(strings.TrimLeft(line, "\t"))
 		if line = clean(line); line != "" {
-			kept = append(kept, line)
+			kept = append(kept, strings.Repeat("  ", min(tabs, maxTabs))+line)
 		}
 	}
 	return strings.Join(kept, "\n  ")

@@ -51,7 +51,7 @@ func textCases() []struct {
 		err  error
 	}{
 		{"schema", tool(input, schema)},
-		{"carriage", tool(input, &transcode.CarriageError{Offset: 9, Path: "$.n",
+		{"carriage", tool(input, &transcode.CarriageError{Offset: 9, Pointer: "/n",
 			Detail: "the integer does not fit 64 bits"})},
 		{"guest_input", refused(1)},
 		{"guest_input again", refused(2)},

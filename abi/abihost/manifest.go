@@ -46,6 +46,9 @@ func (d *decoder) manifest(root any) abi.Manifest {
 	m.Version = f.text("version", required)
 	m.Tools = list(f, "tools", required, abi.MaxTools, (*decoder).tool)
 	d.checkTools(m.Tools)
+	if len(m.Tools) == 0 {
+		f.fail("tools", "the plugin offers no tool")
+	}
 	if needs, ok := f.value("needs", optional); ok {
 		m.Needs = d.needs(needs)
 	}

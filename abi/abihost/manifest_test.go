@@ -35,8 +35,9 @@ func fullManifest() abi.Manifest {
 func TestParseManifestReadsWhatAppendManifestWrites(t *testing.T) {
 	for _, want := range []abi.Manifest{
 		fullManifest(),
-		{ABI: abi.Version},
-		{ABI: abi.Version, Needs: abi.Needs{KV: &abi.KVNeed{Optional: true}}},
+		{ABI: abi.Version, Tools: []abi.ToolSpec{{Name: "t"}}},
+		{ABI: abi.Version, Tools: []abi.ToolSpec{{Name: "t"}},
+			Needs: abi.Needs{KV: &abi.KVNeed{Optional: true}}},
 	} {
 		got, err := ParseManifest(abi.AppendManifest(nil, &want))
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -90,7 +91,7 @@ func TestParseManifestLimits(t *testing.T) {
 		return m
 	}
 	withHosts := func(n int) abi.Manifest {
-		m := withTools(0)
+		m := withTools(1)
 		for range n {
 			m.Needs.HTTP = append(m.Needs.HTTP, abi.HTTPNeed{Host: "h"})
 		}
@@ -114,7 +115,7 @@ func TestParseManifestLimits(t *testing.T) {
 		return m
 	}
 	withSize := func(n int) abi.Manifest { // the text is cut, and the bytes count all the same
-		m := withTools(0)
+		m := withTools(1)
 		m.Name = strings.Repeat("a", n)
 		m.Name = m.Name[:n-(len(abi.AppendManifest(nil, &m))-n)]
 		return m
@@ -125,6 +126,7 @@ func TestParseManifestLimits(t *testing.T) {
 		path     string
 	}{
 		{"tools", withTools(abi.MaxTools), withTools(abi.MaxTools + 1), "tools"},
+		{"no tools", withTools(1), withTools(0), "tools"},
 		{"schemas", withSchemas(abi.MaxSchemaBytes-1, 1), withSchemas(abi.MaxSchemaBytes, 1), "tools[1]"},
 		{"tool name", withName(abi.MaxToolNameBytes), withName(abi.MaxToolNameBytes + 1),
 			"tools[0].name"},

@@ -42,7 +42,7 @@ func TestNodesPastTheLimit(t *testing.T) {
 	}
 	var carriage *CarriageError
 	if _, err := AppendMsgpack(nil, jsonArray(MaxNodes)); !errors.As(err, &carriage) ||
-		carriage.Path != fmt.Sprintf("$[%d]", MaxNodes-1) {
+		carriage.Pointer != fmt.Sprintf("/%d", MaxNodes-1) {
 		t.Errorf("AppendMsgpack of %d values: %v", MaxNodes+1, err)
 	}
 	if err := Scan(nilArray(MaxSmallNodes+1), MaxSmallNodes); !errors.As(err, &syntax) {
@@ -136,8 +136,9 @@ func TestErrorTexts(t *testing.T) {
 	}{
 		{syntax, "byte 3 of the msgpack: byte c1 begins no value"},
 		{noJSON, "$.rows[0]: a number is not finite"},
-		{carriage, "$.rows[0] at byte 9: a number is beyond the range of a 64-bit float"},
-		{key, `$["` + strings.Repeat("k", 32) + `"…] at byte 50: there is 't' where a value should be`},
+		{carriage, "at byte 9, /rows/0: a number is beyond the range of a 64-bit float"},
+		{key, `at byte 50, /` + strings.Repeat("k", 32) +
+			`…: not JSON: there is 't' where a value should be`},
 	} {
 		if tt.err == nil || tt.err.Error() != tt.want {
 			t.Errorf("got  %v\nwant %s", tt.err, tt.want)

@@ -23,11 +23,15 @@ func (e *NoJSONError) Error() string { return e.Path + ": " + e.Detail }
 // CarriageError is arguments that cannot be carried to a guest: text that is not JSON, or JSON that
 // would lose something on the way.
 type CarriageError struct {
-	Offset int    // the byte of the JSON text
-	Path   string // the value, such as $.rows[3].price
-	Detail string
+	Offset  int    // the byte of the JSON text
+	Pointer string // the value, such as /rows/3/price, with long keys cut; "" is the whole
+	Detail  string
 }
 
 func (e *CarriageError) Error() string {
-	return e.Path + " at byte " + strconv.Itoa(e.Offset) + ": " + e.Detail
+	text := "at byte " + strconv.Itoa(e.Offset)
+	if e.Pointer != "" {
+		text += ", " + e.Pointer
+	}
+	return text + ": " + e.Detail
 }

@@ -20,7 +20,7 @@ func Example() {
 	// Output:
 	// 82a26964cf0020000000000001a57368617265cb3fe0000000000000 <nil>
 	// {"id":9007199254740993,"share":0.5} <nil>
-	// $ at byte 10: the key "id" comes twice in a map
+	// at byte 10: the key "id" comes twice in a map
 	// $.price: a number is not finite
 	// byte 0 of the msgpack: 4294967295 values are declared and 0 bytes follow
 }

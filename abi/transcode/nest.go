@@ -122,7 +122,41 @@ func (n *nest) path(buf []byte) string {
 	return string(p)
 }
 
-// noKey makes path name the innermost map itself rather than the value under its last key.
+// pointer is path as a JSON pointer.
+func (n *nest) pointer(buf []byte) string {
+	var p []byte
+	for i := range n.depth {
+		f := &n.open[i]
+		switch {
+		case f.isMap && f.key != span{}:
+			p = appendToken(append(p, '/'), buf[f.key.start:f.key.end])
+		case !f.isMap && f.begun > 0:
+			p = strconv.AppendInt(append(p, '/'), int64(f.begun-1), 10)
+		}
+	}
+	return string(p)
+}
+
+// appendToken appends a key as a JSON pointer has it, cut to maxPathKey characters.
+func appendToken(p, key []byte) []byte {
+	chars := 0
+	for _, r := range string(key) {
+		if chars++; chars > maxPathKey {
+			return append(p, "…"...)
+		}
+		switch r {
+		case '~':
+			p = append(p, "~0"...)
+		case '/':
+			p = append(p, "~1"...)
+		default:
+			p = utf8.AppendRune(p, r)
+		}
+	}
+	return p
+}
+
+// noKey makes path and pointer name the innermost map itself, not the value under its last key.
 func (n *nest) noKey() { n.top().key = span{} }
 
 // appendPathKey appends a key as .name where it is a plain word, else as ["name"].

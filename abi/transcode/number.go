@@ -19,7 +19,7 @@ func (w *writer) number() error {
 	case n == 0:
 		return w.unexpected("a value")
 	case n > 1 && w.in[first] == '0':
-		return w.fail(at, "a number begins with 0 and goes on")
+		return w.noJSON(at, "a number begins with 0 and goes on")
 	}
 	isInteger := true
 	if w.peek() == '.' {

@@ -92,7 +92,7 @@ func (w *writer) unicode(at int) error {
 	w.pos = at
 	r, ok := w.hex4()
 	if !ok {
-		return w.fail(at, "an escape \\u lacks its four digits")
+		return w.noJSON(at, "an escape \\u lacks its four digits")
 	}
 	if utf16.IsSurrogate(r) {
 		low, _ := w.hex4()

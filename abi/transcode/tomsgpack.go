@@ -32,7 +32,12 @@ type writer struct {
 }
 
 func (w *writer) fail(at int, format string, args ...any) error {
-	return &CarriageError{Offset: at, Path: w.path(w.out), Detail: fmt.Sprintf(format, args...)}
+	return &CarriageError{Offset: at, Pointer: w.pointer(w.out), Detail: fmt.Sprintf(format, args...)}
+}
+
+// noJSON is text that breaks JSON's grammar, where fail is also what cannot be carried.
+func (w *writer) noJSON(at int, format string, args ...any) error {
+	return w.fail(at, "not JSON: "+format, args...)
 }
 
 // text turns all of the text.
@@ -54,7 +59,7 @@ func (w *writer) text() error {
 		}
 		switch {
 		case w.depth == 0 && w.pos < len(w.in):
-			return w.fail(w.pos, "there is text after the value")
+			return w.noJSON(w.pos, "there is text after the value")
 		case w.depth == 0:
 			return nil
 		case w.peek() != ',':
@@ -82,10 +87,10 @@ func (w *writer) peek() byte {
 
 func (w *writer) unexpected(want string) error {
 	if w.pos >= len(w.in) {
-		return w.fail(w.pos, "the text ends where %s should be", want)
+		return w.noJSON(w.pos, "the text ends where %s should be", want)
 	}
 	r, _ := utf8.DecodeRune(w.in[w.pos:])
-	return w.fail(w.pos, "there is %q where %s should be", r, want)
+	return w.noJSON(w.pos, "there is %q where %s should be", r, want)
 }
 
 func (w *writer) space() {

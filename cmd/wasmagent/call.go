@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,10 +19,10 @@ func (a *app) callCommand() *cobra.Command {
 	var fields []string
 	var key string
 	cmd := &cobra.Command{
-		Use:   "call TOOL | FILE[:TOOL] [JSON | @FILE | -]",
+		Use:   "call TOOL | PLUGIN[:TOOL] | FILE[:TOOL] [JSON | @FILE | -]",
 		Short: "Call a tool with JSON and print its result",
-		Long: `Call a tool of the plugin directories, or of one plugin file (which needs no :TOOL
-when it has only one). The input is a JSON object: as an argument, from a file, or
+		Long: `Call a tool of the plugin directories, or of one plugin or plugin file (which needs no
+:TOOL when it has only one). The input is a JSON object: as an argument, from a file, or
 from stdin. Fields given with -f are put into it; their type is the one that the
 tool's schema says.
 
@@ -50,7 +48,12 @@ errors. docs/cli.md lists them all.`,
 }
 
 func (a *app) call(ctx context.Context, args, fields []string, key string) error {
-	tool, plugin, err := a.findTool(ctx, args[0])
+	a.target = args[0]
+	found, err := a.find(ctx, args[0], true)
+	if err != nil {
+		return err
+	}
+	tool, plugin, err := found.callable()
 	if err != nil {
 		return err
 	}
@@ -78,50 +81,6 @@ func registryOf(tool plugins.Tool, path string) (*plugins.Registry, error) {
 	}
 	r := plugins.NewRegistry(opts)
 	return r, r.Add(tool)
-}
-
-// findTool finds what the first argument of call names.
-func (a *app) findTool(ctx context.Context, target string) (plugins.Tool, *loader.Plugin, error) {
-	path, name := splitTarget(target)
-	if path == "" {
-		c, err := a.openDirs(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		return c.tool(name)
-	}
-	c, err := a.openFile(ctx, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := c.plugins[0].Err; err != nil {
-		return nil, nil, err
-	}
-	if name != "" {
-		return c.tool(name)
-	}
-	names := c.offered(0)
-	if len(names) != 1 {
-		return nil, nil, &usageError{
-			text: fmt.Sprintf("%s has %d tools", path, len(names)),
-			hint: fmt.Sprintf("name one: %s:TOOL with %s", path, strings.Join(names, ", ")),
-		}
-	}
-	return c.tool(names[0])
-}
-
-// splitTarget splits FILE:TOOL; a tool's name alone has no path.
-func splitTarget(target string) (path, name string) {
-	if !isPath(target) {
-		if path, name, ok := strings.Cut(target, ".wasm:"); ok {
-			return path + ".wasm", name
-		}
-		return "", target
-	}
-	if i := strings.LastIndexByte(target, ':'); i > 1 && !strings.ContainsAny(target[i:], `/\`) {
-		return target[:i], target[i+1:]
-	}
-	return target, ""
 }
 
 // newCall makes a call whose guest is heard: log lines go to the log, and with -o jsonl progress

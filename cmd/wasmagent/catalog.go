@@ -25,32 +25,33 @@ type catalog struct {
 	plugins []loader.Plugin         // by directory, then by name
 	tools   map[string]plugins.Tool // on offer, by name
 	owners  map[string]int          // index of a tool's plugin in plugins
+	origin  string                  // the directories or the file, and who named them
 }
 
 // pluginDirs chooses the directories: -p, else $WASMAGENT_PLUGINS, else ./plugins, else the data
-// directory. What was asked for must be there.
-func (a *app) pluginDirs() ([]string, error) {
+// directory. What was asked for must be there. It also says who asked, when it was the environment.
+func (a *app) pluginDirs() (dirs []string, from string, err error) {
 	asked := a.dirs
 	if len(asked) == 0 {
-		asked = filepath.SplitList(os.Getenv(envPlugins))
+		asked, from = filepath.SplitList(os.Getenv(envPlugins)), " (from $"+envPlugins+")"
 	}
 	asked = slices.DeleteFunc(slices.Clone(asked), func(s string) bool { return s == "" })
 	if len(asked) > 0 {
-		return slices.Compact(asked), nil
+		return slices.Compact(asked), from, nil
 	}
 	data := filepath.Join(xdg.DataHome, "wasmagent", "plugins")
 	for _, dir := range []string{"plugins", data} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return []string{dir}, nil
+			return []string{dir}, "", nil
 		}
 	}
-	return nil, fmt.Errorf("no plugin directory: name one with -p, set $%s, or make ./plugins or %s",
-		envPlugins, data)
+	return nil, "", fmt.Errorf(
+		"no plugin directory: name one with -p, set $%s, or make ./plugins or %s", envPlugins, data)
 }
 
 // openDirs opens all plugin directories; they close with the command.
 func (a *app) openDirs(ctx context.Context) (*catalog, error) {
-	dirs, err := a.pluginDirs()
+	dirs, from, err := a.pluginDirs()
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +60,11 @@ func (a *app) openDirs(ctx context.Context) (*catalog, error) {
 		return nil, err
 	}
 	c := newCatalog()
+	c.origin = strings.Join(dirs, ", ") + from
 	for _, dir := range dirs {
 		d, err := loader.OpenDir(ctx, dir, opts)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("plugin directory %s: there is no such directory", dir)
+			return nil, fmt.Errorf("plugin directory %s: there is no such directory%s", dir, from)
 		} else if err != nil {
 			return nil, err
 		}
@@ -87,6 +89,7 @@ func (a *app) openFile(ctx context.Context, path string) (*catalog, error) {
 	}
 	a.closeAtEnd("plugins", d.Close)
 	c := newCatalog()
+	c.origin = path
 	c.add(d)
 	return c, nil
 }
@@ -161,60 +164,79 @@ func (c *catalog) add(d *loader.Dir) {
 func (c *catalog) offered(i int) []string {
 	var names []string
 	for _, t := range c.plugins[i].Manifest.Tools {
-		if owner, ok := c.owners[t.Name]; ok && owner == i && c.tools[t.Name] != nil {
+		if c.offers(i, t.Name) {
 			names = append(names, t.Name)
 		}
 	}
 	return names
 }
 
-// tool finds a tool by name. The error says why a known name cannot be called, or which names are
-// near.
-func (c *catalog) tool(name string) (plugins.Tool, *loader.Plugin, error) {
-	if t, ok := c.tools[name]; ok {
-		return t, &c.plugins[c.owners[name]], nil
+// offers reports whether a tool is plugin i's and can be called.
+func (c *catalog) offers(i int, tool string) bool {
+	owner, ok := c.owners[tool]
+	return ok && owner == i && c.tools[tool] != nil
+}
+
+// claimant gives the plugin that has a tool of this name, offered or not.
+func (c *catalog) claimant(tool string) (index int, ok bool) {
+	if index, ok = c.owners[tool]; ok {
+		return index, true
 	}
+	for i, p := range c.plugins {
+		for _, t := range p.Manifest.Tools {
+			if t.Name == tool {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// collision gives the reason why several plugins that claim a tool do not offer it, or nil.
+func (c *catalog) collision(tool string) error {
 	for _, p := range c.plugins {
 		for _, err := range p.Withheld {
 			var collision *loader.CollisionError
-			if errors.As(err, &collision) && collision.Name == name {
-				return nil, nil, err
-			}
-		}
-		for _, t := range p.Manifest.Tools {
-			if t.Name == name && p.Err != nil {
-				return nil, nil, p.Err
+			if errors.As(err, &collision) && collision.Name == tool {
+				return err
 			}
 		}
 	}
+	return nil
+}
+
+// noTool says that nothing has this name, where that was looked for, and what is near.
+func (c *catalog) noTool(name string) error {
 	var names []string
 	for n := range c.tools {
 		names = append(names, n)
 	}
-	return nil, nil, &notFoundError{
-		text: fmt.Sprintf("no tool %q", name),
+	for _, p := range c.plugins {
+		if c.tools[p.Name] == nil {
+			names = append(names, p.Name)
+		}
+	}
+	return &notFoundError{
+		text: fmt.Sprintf("no tool or plugin %q in %s", name, c.origin),
 		hint: nearHint(name, names, `"wasmagent list" shows the tools`),
 	}
 }
 
-// plugin finds a plugin by name.
+func (c *catalog) hasPlugin(name string) bool {
+	return slices.ContainsFunc(c.plugins, func(p loader.Plugin) bool { return p.Name == name })
+}
+
+// plugin finds a plugin that is there by its name.
 func (c *catalog) plugin(name string) (int, error) {
 	var found []int
-	var names, paths []string
+	var paths []string
 	for i, p := range c.plugins {
-		names = append(names, p.Name)
 		if p.Name == name {
 			found, paths = append(found, i), append(paths, p.Path)
 		}
 	}
-	switch len(found) {
-	case 1:
+	if len(found) == 1 {
 		return found[0], nil
-	case 0:
-		return 0, &notFoundError{
-			text: fmt.Sprintf("no plugin %q", name),
-			hint: nearHint(name, names, `"wasmagent list" shows the plugins`),
-		}
 	}
 	return 0, &usageError{
 		text: fmt.Sprintf("plugin %q is in several directories", name),

@@ -31,24 +31,24 @@ var errNotGood = errors.New("not a good plugin")
 
 func (a *app) checkCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "check FILE",
-		Short: "Tell whether a file is a good plugin, and if not, where",
-		Long: `Check a plugin file against the plugin contract: its imports, exports and memory, that
-it loads and describes itself, its manifest, and the names, descriptions and schemas
-of its tools. Errors keep it, or a tool of it, from being used, and end the command
-with exit code 1; warnings do not.`,
-		Args: takes(1, 1, "one file"),
+		Use:   "check PLUGIN | FILE",
+		Short: "Tell whether a plugin is a good one, and if not, where",
+		Long: `Check a plugin, or a plugin file or folder, against the plugin contract: its imports,
+exports and memory, that it loads and describes itself, its manifest, and the names,
+descriptions and schemas of its tools. Errors keep it, or a tool of it, from being
+used, and end the command with exit code 1; warnings do not.`,
+		Args:              takes(1, 1, "one plugin or file"),
+		ValidArgsFunction: a.completePlugins,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.check(cmd.Context(), args[0])
 		},
 	}
 }
 
-func (a *app) check(ctx context.Context, path string) error {
-	if info, err := os.Stat(path); err != nil {
-		return &notFoundError{text: fmt.Sprintf("no file %s", path)}
-	} else if !info.Mode().IsRegular() {
-		return &usageError{text: fmt.Sprintf("%s is not a file", path)}
+func (a *app) check(ctx context.Context, arg string) error {
+	path, err := a.checkedFile(ctx, arg)
+	if err != nil {
+		return err
 	}
 	wasm, err := readPlugin(path)
 	if err != nil {
@@ -66,6 +66,18 @@ func (a *app) check(ctx context.Context, path string) error {
 	return a.printCheck(k.verdict(path))
 }
 
+// checkedFile is the file that is meant: itself, that of a folder, or that of a plugin's name.
+func (a *app) checkedFile(ctx context.Context, arg string) (string, error) {
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
+		return arg, nil
+	}
+	found, err := a.find(ctx, arg, false)
+	if err != nil {
+		return "", err
+	}
+	return found.plugin().Path, nil
+}
+
 func (a *app) printCheck(v checkJSON) error {
 	if a.form != "text" {
 		if err := writeJSON(a.out, a.form, v); err != nil {
@@ -80,12 +92,18 @@ func (a *app) printCheck(v checkJSON) error {
 	return nil
 }
 
-func (v *checkJSON) print(w io.Writer, c palette) {
+func (v *checkJSON) printFindings(w io.Writer, c palette) {
 	levels := map[string]func(string) string{"error": c.red, "warning": c.yellow}
+	for _, f := range v.Findings {
+		fmt.Fprintf(w, "%s %s: %s\n", levels[f.Level](f.Level+":"), visible(f.Where), visible(f.Text))
+	}
+}
+
+func (v *checkJSON) print(w io.Writer, c palette) {
+	v.printFindings(w, c)
 	found := map[string]int{}
 	for _, f := range v.Findings {
 		found[f.Level]++
-		fmt.Fprintf(w, "%s %s: %s\n", levels[f.Level](f.Level+":"), visible(f.Where), visible(f.Text))
 	}
 	verdict := c.green("good")
 	if !v.Good {

@@ -18,6 +18,7 @@ import (
 type checker struct {
 	findings []finding
 	tools    []string
+	needs    []string // what it asks for and nobody can grant
 }
 
 func (k *checker) add(level, where, format string, args ...any) {
@@ -34,7 +35,7 @@ func (k *checker) warn(where, format string, args ...any) {
 
 // verdict gives what was found, errors first.
 func (k *checker) verdict(path string) checkJSON {
-	v := checkJSON{Path: path, Good: true, Tools: []string{}, Findings: []finding{}}
+	v := checkJSON{Path: path, Good: k.good(), Tools: []string{}, Findings: []finding{}}
 	v.Tools = append(v.Tools, k.tools...)
 	for _, level := range []string{"error", "warning"} {
 		for _, f := range k.findings {
@@ -43,8 +44,12 @@ func (k *checker) verdict(path string) checkJSON {
 			}
 		}
 	}
-	v.Good = !slices.ContainsFunc(v.Findings, func(f finding) bool { return f.Level == "error" })
 	return v
+}
+
+// good reports whether no finding is an error.
+func (k *checker) good() bool {
+	return !slices.ContainsFunc(k.findings, func(f finding) bool { return f.Level == "error" })
 }
 
 // plugin checks a whole file. One that is refused is still asked what it offers, since its author
@@ -62,7 +67,11 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) {
 		k.refused(err)
 		k.describe(ctx, e, wasm)
 	}
-	if !stamped {
+	if len(k.needs) > 0 {
+		k.warn("needs", "it asks for %s; this version can grant none, so the plugin is refused",
+			strings.Join(k.needs, ", "))
+	}
+	if !stamped && k.good() {
 		k.warn("file", `no manifest is stamped in, so listing it runs it: "wasmagent build FILE"`)
 	}
 }
@@ -81,8 +90,7 @@ func (k *checker) describe(ctx context.Context, e *host.Engine, wasm []byte) {
 // of the plugin's.
 func (k *checker) refused(err error) {
 	if grant, ok := errors.AsType[*host.GrantError](err); ok {
-		k.warn("needs", "it asks for %s, which an operator must grant",
-			strings.Join(grant.Missing, ", "))
+		k.needs = append(k.needs, grant.Missing...)
 		return
 	}
 	load, ok := errors.AsType[*host.LoadError](err)
@@ -103,8 +111,10 @@ func (k *checker) manifest(m abi.Manifest) {
 	if m.Version == "" {
 		k.warn("manifest", "it has no version")
 	}
-	if len(m.Tools) == 0 {
-		k.err("manifest", "it has no tools")
+	for _, v := range m.Needs.Config {
+		if v.Default == "" {
+			k.needs = append(k.needs, "config "+v.Name)
+		}
 	}
 	for _, t := range m.Tools {
 		k.tools = append(k.tools, t.Name)
@@ -115,6 +125,9 @@ func (k *checker) manifest(m abi.Manifest) {
 func (k *checker) tool(t abi.ToolSpec) {
 	where := "tool " + t.Name
 	if err := plugins.NewRegistry(nil).Add(specOnly{t}); err != nil {
+		if add, ok := errors.AsType[*plugins.AddError](err); ok {
+			err = add.Err
+		}
 		k.err(where, "%v", err)
 	}
 	if n := len(t.Name); n > abi.WarnToolNameBytes {

@@ -93,7 +93,11 @@ func (a *app) runDemoCalls(ctx context.Context, c *catalog, results chan<- demoR
 }
 
 func (a *app) demoCall(ctx context.Context, c *catalog, call demoCall) (plugins.Result, error) {
-	tool, plugin, err := c.tool(call.Tool)
+	owner, ok := c.claimant(call.Tool)
+	if !ok {
+		return plugins.Result{}, c.noTool(call.Tool)
+	}
+	tool, plugin, err := (&target{c, owner, call.Tool, ""}).callable()
 	if err != nil {
 		return plugins.Result{}, err
 	}
@@ -127,6 +131,7 @@ func (a *app) printDemo(c *catalog, dir string, results <-chan demoResult) error
 		if err := a.demoError(r); err != nil {
 			return err
 		}
+		a.target = r.call.Tool
 		p := a.problemOf(r.err)
 		p.print(a.out, paint)
 		fmt.Fprintf(a.out, "%s %d\n", paint.dim(" exit:"), p.Exit)

@@ -61,6 +61,9 @@ func (a *app) readArg(arg string) ([]byte, error) {
 }
 
 func readInput(path string) ([]byte, error) {
+	if path == "" {
+		return nil, &usageError{text: "@ names a file, such as @input.json"}
+	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &usageError{text: fmt.Sprintf("no input file %s", path)}

@@ -19,6 +19,7 @@ import (
 // inspectJSON is a plugin with all that its file tells.
 type inspectJSON struct {
 	pluginJSON
+	Own     string       `json:"own_name,omitempty"` // what it calls itself, when not Name
 	Stamped bool         `json:"stamped"`
 	Needs   []string     `json:"needs"`
 	Imports []linkJSON   `json:"imports"`
@@ -49,18 +50,18 @@ const pageBytes = 64 << 10
 func (a *app) inspectCommand() *cobra.Command {
 	var engine bool
 	cmd := &cobra.Command{
-		Use:   "inspect PLUGIN | FILE | --engine",
-		Short: "Show what a plugin is, offers and asks for",
+		Use:   "inspect PLUGIN[:TOOL] | FILE[:TOOL] | TOOL | --engine",
+		Short: "Show what a plugin is, offers and asks for, or one of its tools",
 		Long: `Show a plugin of the plugin directories, or a plugin file: its digest and size, its
-tools with their schemas, what it imports, exports and asks to be granted, its
-memory, and how each call gets a fresh one. What the plugin says of itself is marked
-as its word; the rest is read from the file. With --engine, show the sandbox instead:
-what it works with on this machine, and the limits that are in force.`,
+tools with their schemas, what it imports, exports and asks for, its memory, and how
+each call gets a fresh one. Of a tool, show its schemas only. What the plugin says of
+itself is marked as its word; the rest is read from the file. With --engine, show the
+sandbox instead: what it works with on this machine, and the limits in force.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if engine {
 				return takes(0, 0, "no plugin with --engine")(cmd, args)
 			}
-			return takes(1, 1, "one plugin or file")(cmd, args)
+			return takes(1, 1, "one plugin, file or tool")(cmd, args)
 		},
 		ValidArgsFunction: a.completePlugins,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,19 +75,45 @@ what it works with on this machine, and the limits that are in force.`,
 	return cmd
 }
 
-func (a *app) inspect(ctx context.Context, target string) error {
-	c, i, err := a.findPlugin(ctx, target)
+func (a *app) inspect(ctx context.Context, arg string) error {
+	found, err := a.find(ctx, arg, false)
 	if err != nil {
 		return err
 	}
-	j, err := a.inspectJSON(c, i)
+	j, err := a.inspectJSON(found.catalog, found.index)
 	if err != nil {
 		return err
+	}
+	if found.tool != "" {
+		return a.inspectTool(found, j)
 	}
 	if a.form != "text" {
 		return writeJSON(a.out, a.form, j)
 	}
 	return j.print(a.out, a.paint(a.out))
+}
+
+// inspectTool shows one tool of a plugin.
+func (a *app) inspectTool(found *target, j *inspectJSON) error {
+	i := slices.IndexFunc(j.Tools, func(t toolJSON) bool { return t.Name == found.tool })
+	switch {
+	case i >= 0 && a.form != "text":
+		return writeJSON(a.out, a.form, j.Tools[i])
+	case i >= 0:
+		j.Tools[i].print(a.out, a.paint(a.out))
+		return nil
+	}
+	if err := found.catalog.collision(found.tool); err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range j.Tools {
+		names = append(names, t.Name)
+	}
+	if err := found.plugin().Err; err != nil && len(names) == 0 {
+		return err
+	}
+	return found.missing(names)
 }
 
 func (a *app) inspectFile(ctx context.Context, path string) (*inspectJSON, error) {
@@ -111,20 +138,6 @@ func (a *app) inspectJSON(c *catalog, i int) (*inspectJSON, error) {
 	return newInspectJSON(a.pluginJSON(c, i), p, facts, stamped), nil
 }
 
-// findPlugin finds a plugin by its name or by its file.
-func (a *app) findPlugin(ctx context.Context, target string) (*catalog, int, error) {
-	if isPath(target) {
-		c, err := a.openFile(ctx, target)
-		return c, 0, err
-	}
-	c, err := a.openDirs(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	i, err := c.plugin(target)
-	return c, i, err
-}
-
 // readPlugin reads a plugin file that has been listed, so that its size is known to be fine.
 func readPlugin(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -145,12 +158,13 @@ func readPlugin(path string) ([]byte, error) {
 func newInspectJSON(j pluginJSON, p *loader.Plugin, f *host.Facts, stamped bool) *inspectJSON {
 	out := &inspectJSON{
 		pluginJSON: j, Stamped: stamped, Needs: needsText(&p.Manifest.Needs),
+		Own:     ownName(p),
 		Imports: []linkJSON{}, Exports: []linkJSON{}, Memory: []memoryJSON{},
 		Road: f.Road, Blockers: append([]string{}, f.Blockers...),
 	}
 	if p.Err != nil { // the tools that it would offer
 		for _, t := range p.Manifest.Tools {
-			out.Tools = append(out.Tools, newToolJSON(t))
+			out.Tools = append(out.Tools, newToolJSON(t, t.Effect))
 		}
 	}
 	for _, im := range f.Imports {
@@ -163,6 +177,14 @@ func newInspectJSON(j pluginJSON, p *loader.Plugin, f *host.Facts, stamped bool)
 		out.Memory = append(out.Memory, memoryJSON{m.Min * pageBytes, m.Max * pageBytes})
 	}
 	return out
+}
+
+// ownName is what a plugin calls itself where that is not its file's name, which counts.
+func ownName(p *loader.Plugin) string {
+	if p.Manifest.Name == p.Name {
+		return ""
+	}
+	return p.Manifest.Name
 }
 
 // needsText says what a plugin asks for, one line each.

@@ -34,7 +34,7 @@ func (j *inspectJSON) importsByModule() []moduleImports {
 // print writes the plugin for people.
 func (j *inspectJSON) print(w io.Writer, c palette) error {
 	t := newTable(w)
-	t.row("plugin", "%s %s", j.Name, j.Version)
+	t.row("plugin", "%s", j.title())
 	t.row("file", "%s", j.Path)
 	t.row("digest", "%s", j.Digest)
 	t.row("size", "%s", bytesText(j.Size))
@@ -54,12 +54,25 @@ func (j *inspectJSON) print(w io.Writer, c palette) error {
 		fmt.Fprintf(w, "\n%s %s\n", c.yellow("not offered:"), visible(text))
 	}
 	for _, tool := range j.Tools {
+		fmt.Fprintln(w)
 		tool.print(w, c)
 	}
 	if err := printLinks(w, c, "imports", j.Imports); err != nil {
 		return err
 	}
 	return printLinks(w, c, "exports", j.Exports)
+}
+
+// title is the plugin's name, its version, and what it calls itself.
+func (j *inspectJSON) title() string {
+	text := j.Name
+	if j.Version != "" {
+		text += " " + j.Version
+	}
+	if j.Own != "" {
+		text += fmt.Sprintf(" (it calls itself %q; hosts go by the file's name)", j.Own)
+	}
+	return text
 }
 
 func (m memoryJSON) text() string {
@@ -93,12 +106,21 @@ func textOr(s, otherwise string) string {
 }
 
 func (t *toolJSON) print(w io.Writer, c palette) {
-	fmt.Fprintf(w, "\n%s  %s\n", c.bold("tool "+t.Name), t.Effect)
+	fmt.Fprintf(w, "%s  %s\n", c.bold("tool "+t.Name), t.effectText())
 	if t.Description != "" {
 		fmt.Fprintf(w, "  says: %s\n", visible(t.Description))
 	}
 	printSchema(w, "input", t.InputSchema)
 	printSchema(w, "output", t.OutputSchema)
+}
+
+// effectText is the tool's effect, and why it is not the one that its author declared.
+func (t *toolJSON) effectText() string {
+	if t.Declared == "" {
+		return t.Effect
+	}
+	return fmt.Sprintf("%s: linked to nothing that can change anything; declared %s", t.Effect,
+		t.Declared)
 }
 
 func printSchema(w io.Writer, name string, raw json.RawMessage) {

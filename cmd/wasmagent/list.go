@@ -29,6 +29,7 @@ type toolJSON struct {
 	Name         string          `json:"name"`
 	Description  string          `json:"description,omitempty"`
 	Effect       string          `json:"effect"`
+	Declared     string          `json:"declared_effect,omitempty"` // when it is not Effect
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 }
@@ -76,8 +77,10 @@ func (a *app) pluginJSON(c *catalog, i int) pluginJSON {
 		Name: p.Name, Version: p.Manifest.Version, Path: p.Path, Digest: p.Digest, Size: p.Size,
 		Tools: []toolJSON{},
 	}
-	for _, name := range c.offered(i) {
-		j.Tools = append(j.Tools, newToolJSON(c.tools[name].Spec()))
+	for _, t := range p.Manifest.Tools {
+		if c.offers(i, t.Name) {
+			j.Tools = append(j.Tools, newToolJSON(c.tools[t.Name].Spec(), t.Effect))
+		}
 	}
 	for _, err := range p.Withheld {
 		j.Withheld = append(j.Withheld, err.Error())
@@ -89,11 +92,16 @@ func (a *app) pluginJSON(c *catalog, i int) pluginJSON {
 	return j
 }
 
-func newToolJSON(t abi.ToolSpec) toolJSON {
-	return toolJSON{
+// newToolJSON makes the form of a tool whose author declared an effect.
+func newToolJSON(t abi.ToolSpec, declared abi.Effect) toolJSON {
+	j := toolJSON{
 		Name: t.Name, Description: t.Description, Effect: t.Effect.String(),
 		InputSchema: schemaJSON(t.InputSchema), OutputSchema: schemaJSON(t.OutputSchema),
 	}
+	if declared != t.Effect {
+		j.Declared = declared.String()
+	}
+	return j
 }
 
 // schemaJSON gives a schema's text as JSON. A text that is no JSON is given as a string.
@@ -129,13 +137,20 @@ func (a *app) printListText(c *catalog) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if rows == 0 {
-		fmt.Fprintln(a.err, "no tools")
+	switch {
+	case len(c.plugins) == 0:
+		fmt.Fprintf(a.err, "no plugins in %s\n", c.origin)
+	case rows == 0:
+		fmt.Fprintf(a.err, "no tools in %s\n", c.origin)
 	}
 	paint := a.paint(a.err)
+	told := map[string]bool{} // a name that several plugins claim is a reason of each
 	for _, p := range c.plugins {
 		for _, err := range reasons(p) {
-			fmt.Fprintf(a.err, "%s %s\n", paint.yellow("not offered:"), visible(err.Error()))
+			if text := err.Error(); !told[text] {
+				told[text] = true
+				fmt.Fprintf(a.err, "%s %s\n", paint.yellow("not offered:"), visible(text))
+			}
 		}
 	}
 	return nil

@@ -28,8 +28,9 @@ func nearNames(name string, names []string) []string {
 		far  int
 	}
 	var found []candidate
+	name = strings.ToLower(name)
 	for _, n := range names {
-		far := distance(name, n)
+		far := distance(name, strings.ToLower(n))
 		alike := len(name) >= 2 && (strings.HasPrefix(n, name) || strings.HasSuffix(n, name))
 		if far <= max(1, len(name)/3) || alike {
 			found = append(found, candidate{n, far})

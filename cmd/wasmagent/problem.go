@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
+	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -23,6 +25,14 @@ type notFoundError struct{ text, hint string }
 
 func (e *notFoundError) Error() string { return e.text }
 
+// hinted is an error with what to do about it.
+type hinted struct {
+	error
+	hint string
+}
+
+func (e *hinted) Unwrap() error { return e.error }
+
 // reported is an error that its command has told all about already.
 type reported struct{ error }
 
@@ -32,6 +42,7 @@ type problem struct {
 	Cause     string          `json:"cause,omitempty"`
 	Tool      string          `json:"tool,omitempty"`
 	Plugin    string          `json:"plugin,omitempty"`
+	Digest    string          `json:"digest,omitempty"`
 	Path      string          `json:"path,omitempty"`
 	Needs     []string        `json:"needs,omitempty"`
 	Code      string          `json:"code,omitempty"`
@@ -76,9 +87,9 @@ func (a *app) finish(command string, err error) int {
 func (a *app) problemOf(err error) problem {
 	p := problem{Exit: a.exitOf(err), Message: err.Error()}
 	p.Kind = kindOf(p.Exit)
-	p.Hint = hintOf(p.Exit, err)
 	p.addToolError(err)
 	p.addLoadError(err)
+	p.Hint = a.hintOf(p.Exit, err)
 	return p
 }
 
@@ -116,7 +127,7 @@ func (p *problem) addToolError(err error) {
 	if !errors.As(err, &tool) {
 		return
 	}
-	p.Tool, p.Plugin, p.Cause = tool.Tool, tool.Plugin, plugins.CauseOf(err)
+	p.Tool, p.Plugin, p.Digest, p.Cause = tool.Tool, tool.Plugin, tool.Digest, plugins.CauseOf(err)
 	var schema *plugins.SchemaError
 	if errors.As(tool.Err, &schema) {
 		p.Pointer = schema.Pointer
@@ -124,9 +135,17 @@ func (p *problem) addToolError(err error) {
 			p.Problems = append(p.Problems, pointerJSON{each.Pointer, each.Detail})
 		}
 	}
+	var carriage *transcode.CarriageError
+	if errors.As(tool.Err, &carriage) {
+		p.Pointer = carriage.Pointer
+		p.Problems = []pointerJSON{{carriage.Pointer, carriage.Detail}}
+	}
 	var failure *abi.Failure
 	if errors.As(tool.Err, &failure) {
 		p.Code, p.Permanent, p.Pointer = failure.Code, failure.Permanent, failure.Pointer
+		if tool.Kind == plugins.ErrInvalidInput {
+			p.Problems = []pointerJSON{{failure.Pointer, failure.Message}}
+		}
 		if details, err := transcode.AppendJSON(nil, failure.Details); err == nil {
 			p.Details = details
 		}
@@ -144,12 +163,15 @@ func (p *problem) addLoadError(err error) {
 	}
 }
 
-// hintOf says what to do about err, or "".
-func hintOf(code int, err error) string {
+// hintOf says, given its exit code, what to do about err, or "".
+func (a *app) hintOf(code int, err error) string {
 	var usage *usageError
 	var missing *notFoundError
 	var failure *abi.Failure
+	var more *hinted
 	switch {
+	case errors.As(err, &more):
+		return more.hint
 	case errors.As(err, &usage):
 		return usage.hint
 	case errors.As(err, &missing):
@@ -157,11 +179,24 @@ func hintOf(code int, err error) string {
 	case errors.As(err, &failure) && failure.Permanent:
 		return "trying again cannot help: the tool says that it will fail the same way"
 	}
+	var limit *host.LimitError
+	var trap *host.TrapError
+	switch {
+	case errors.As(err, &limit):
+		return "ask for less at a time; limits are the host's defaults, and only a program that " +
+			"embeds it sets others"
+	case errors.As(err, &trap) && code == exitHost:
+		return "the plugin's own code broke while it was loaded: its author must mend it"
+	}
 	switch code {
 	case exitNotAllowed:
-		return `"wasmagent inspect" shows what the plugin asks for; this version can grant none of it`
+		return a.inspectHint(err) + " shows what the plugin asks for; this version can grant none of it"
 	case exitInvalidInput:
-		return `"wasmagent inspect" shows the schema of the tool's input`
+		var carriage *transcode.CarriageError
+		if errors.As(err, &carriage) {
+			return "the input is a JSON object; for single fields there is -f name=value"
+		}
+		return a.inspectHint(err) + " shows the schema of the tool's input"
 	case exitMissingKey:
 		return "the tool was not run; give the input the field that its key is taken from"
 	case exitMalformed, exitSerialization:
@@ -172,10 +207,32 @@ func hintOf(code int, err error) string {
 	return ""
 }
 
-// print writes p for people.
+// inspectHint is the command that shows what err is about.
+func (a *app) inspectHint(err error) string {
+	words := []string{"wasmagent", "inspect"}
+	var denied *loader.NotAllowedError
+	switch {
+	case errors.As(err, &denied):
+		words = append(words, shellQuote(denied.Path))
+	case a.target != "":
+		words = append(words, shellQuote(a.target))
+		if !isPath(a.target) {
+			for _, dir := range a.dirs {
+				words = append(words, "-p", shellQuote(dir))
+			}
+		}
+	}
+	return `"` + strings.Join(words, " ") + `"`
+}
+
+// print writes p for people: the fact, what to do, and only then a guest's many lines.
 func (p *problem) print(w io.Writer, c palette) {
-	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(p.Message))
+	fact, rest, long := strings.Cut(p.Message, "\n")
+	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(fact))
 	if p.Hint != "" {
 		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), visible(p.Hint))
+	}
+	if long {
+		fmt.Fprintln(w, visible(rest))
 	}
 }

@@ -27,6 +27,7 @@ type app struct {
 	out, err io.Writer
 
 	dirs      []string // -p
+	target    string   // the tool, plugin or file of the command, as it was typed
 	form      string   // -o: text, json or jsonl
 	timeout   time.Duration
 	logLevel  string

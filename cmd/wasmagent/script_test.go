@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -31,8 +32,14 @@ func TestMain(m *testing.M) {
 
 // TestScript runs the cases of testdata/script, each in an empty directory, with a home of its own.
 func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+	p := scripts()
+	p.Dir = filepath.Join("testdata", "script")
+	testscript.Run(t, p)
+}
+
+// scripts is what all scripts have in common.
+func scripts() testscript.Params {
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -41,7 +48,7 @@ func TestScript(t *testing.T) {
 			"exits":   expectExit,
 			"cmpjson": compareJSON,
 		},
-	})
+	}
 }
 
 // setup keeps the user's plugins and settings out of a script.
@@ -59,7 +66,10 @@ func setup(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	env.Setenv("SHARED_HOME", filepath.Join(shared, "wasmagent-test", "command"))
+	// Each checkout has its own: two that differ would take turns in building the demo's plugins.
+	checkout := sha256.Sum256([]byte(repository()))
+	env.Setenv("SHARED_HOME",
+		filepath.Join(shared, "wasmagent-test", fmt.Sprintf("command-%x", checkout[:6])))
 	return writeGoMod(env.WorkDir)
 }
 

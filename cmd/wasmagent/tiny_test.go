@@ -98,6 +98,21 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			m.Global("externref", true, asm.RefNull("externref"))
 		}}
 	},
+	"chatty": body(hosttest.Then(
+		hosttest.Print(1, "to stdout\n"), hosttest.Print(2, "to stderr"), hosttest.Echo)),
+	"doomed": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Initialize: hosttest.Then(
+			hosttest.Print(2, "panic: bad \"name\"\n\ngoroutine 1 [running]:\n"), hosttest.Trap)}
+	},
+	"settings": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Needs: abi.Needs{Config: []abi.ValueNeed{{Name: "region"}}}}
+	},
+	"hollow": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{}}
+	},
+	"other": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: "single"}}}
+	},
 	"unsound": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Description: "Bad.",
 			InputSchema: `{"type": 7}`}}}

@@ -13,6 +13,7 @@ package pdktest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
@@ -47,7 +50,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if f, ok := e.Err.(*abi.Failure); ok && f.Pointer != "" {
-		return e.Kind + ": " + f.Pointer + ": " + f.Error()
+		return e.Kind + ": at " + f.Pointer + ": " + f.Error()
 	}
 	return e.Kind + ": " + e.Err.Error()
 }
@@ -164,7 +167,30 @@ func check(schema, text string) error {
 	if err != nil {
 		return err
 	}
-	return s.Validate(value)
+	err = s.Validate(value)
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return errors.New(strings.Join(problems(nil, invalid), "; "))
+	}
+	return err
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+var english = message.NewPrinter(language.English)
+
+// problems appends what is wrong and where, the place first, as the host tells it.
+func problems(dst []string, e *jsonschema.ValidationError) []string {
+	for _, cause := range e.Causes {
+		dst = problems(dst, cause)
+	}
+	if len(e.Causes) > 0 {
+		return dst
+	}
+	pointer := ""
+	for _, token := range e.InstanceLocation {
+		pointer += "/" + pointerEscapes.Replace(token)
+	}
+	return append(dst, "at "+cmp.Or(pointer, "the top")+": "+e.ErrorKind.LocalizedString(english))
 }
 
 // player is the plugin's side of a Host.

@@ -20,7 +20,7 @@ func TestNatively(t *testing.T) {
 		{"fail_permanently", `{"message":"no"}`, "handler: teapot: no", "handler"},
 		{"flaky", `{}`, "handler: unavailable: attempt 2 does not work", "handler"},
 		{"flaky", `{"succeed_at":2}`, `{"attempt":2}`, ""},
-		{"bad_input", `{"value":1}`, "invalid_input: /value: no value is good enough", "invalid_input"},
+		{"bad_input", `{"value":1}`, "invalid_input: at /value: no value is good enough", "invalid_input"},
 		{"cannot_encode", `{}`, "output_serialization: /pipe: a chan int has no JSON form",
 			"output_serialization"},
 		{"not_a_number", `{}`, "", "output_serialization"},

@@ -104,28 +104,28 @@ func TestOfErrors(t *testing.T) {
 		}{}, "A: enum: words are separated by a comma alone"},
 		{struct {
 			A int `enum:"1,two"`
-		}{}, "A: enum: two is no int"},
+		}{}, "A: enum: \"two\" does not fit the type int"},
 		{struct {
 			A int8 `max:"128"`
-		}{}, "A: max: 128 is no int8"},
+		}{}, "A: max: \"128\" does not fit the type int8"},
 		{struct {
 			A bool `min:"0"`
 		}{}, "A: min: a bool has no min"},
 		{struct {
 			A string `max:"-1"`
-		}{}, "A: max: -1 is no uint32"},
+		}{}, "A: max: \"-1\" does not fit the type uint32"},
 		{struct {
 			A float64 `min:"NaN"`
-		}{}, "A: min: NaN is no float64"},
+		}{}, "A: min: \"NaN\" does not fit the type float64"},
 		{struct {
 			A bool `default:"yes"`
-		}{}, "A: default: yes is no bool"},
+		}{}, "A: default: \"yes\" does not fit the type bool"},
 		{struct {
 			A []int `default:"1"`
-		}{}, "A: default: 1 is no []int"},
+		}{}, "A: default: \"1\" does not fit the type []int"},
 		{struct {
 			A time.Time `default:"now"`
-		}{}, "A: default: now is no time.Time"},
+		}{}, "A: default: \"now\" does not fit the type time.Time"},
 		{struct {
 			A string `enum:"a,b" default:"c"`
 		}{}, "A: default: c is not in enum"},

@@ -23,7 +23,7 @@ func (f *Field) describe(tag reflect.StructTag) string {
 			}
 			lit, _, ok := literal(elem, word)
 			if !ok {
-				return "enum: " + word + " is no " + elem.String()
+				return "enum: " + strconv.Quote(word) + " does not fit the type " + elem.String()
 			}
 			f.Enum = append(f.Enum, lit)
 		}
@@ -38,7 +38,7 @@ func (f *Field) describe(tag reflect.StructTag) string {
 	if s, ok := tag.Lookup("default"); ok {
 		var good bool
 		if f.Default, f.Preset, good = literal(t, s); !good {
-			return "default: " + s + " is no " + t.String()
+			return "default: " + strconv.Quote(s) + " does not fit the type " + t.String()
 		}
 		if !f.listed(f.Default) {
 			return "default: " + s + " is not in enum"
@@ -70,7 +70,7 @@ func bound(t reflect.Type, tag reflect.StructTag, key string) (lit, detail strin
 	}
 	lit, _, ok = literal(t, s)
 	if !ok {
-		return "", key + ": " + s + " is no " + t.String()
+		return "", key + ": " + strconv.Quote(s) + " does not fit the type " + t.String()
 	}
 	return lit, ""
 }

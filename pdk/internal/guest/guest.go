@@ -50,7 +50,7 @@ func (p *Plugin) Add(t Tool) {
 		panic("pdk: the description of " + name + " has more than " + strconv.Itoa(abi.MaxTextChars) +
 			" characters; hosts cut it there")
 	case p.find(name) != nil:
-		panic("pdk: the tool " + name + " is registered twice")
+		panic("pdk: the tool " + strconv.Quote(name) + " is registered twice")
 	case len(p.tools) == abi.MaxTools:
 		panic("pdk: " + name + " is one more than the " + strconv.Itoa(abi.MaxTools) +
 			" tools a plugin may have")

@@ -73,7 +73,7 @@ func TestAddCounts(t *testing.T) {
 	if got := panics(func() { p.Add(tool("more")) }); !strings.Contains(got, "one more than the 256") {
 		t.Errorf("panic %q", got)
 	}
-	if got := panics(func() { p.Add(tool("t7")) }); !strings.Contains(got, "t7 is registered twice") {
+	if got := panics(func() { p.Add(tool("t7")) }); !strings.Contains(got, `"t7" is registered twice`) {
 		t.Errorf("panic %q", got)
 	}
 }
