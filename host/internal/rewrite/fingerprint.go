@@ -9,7 +9,7 @@ import (
 // sources are the files that this package is made of.
 //
 //go:embed check.go code.go doc.go error.go facts.go fingerprint.go instr.go limits.go meter.go
-//go:embed names.go price.go reader.go rewrite.go sections.go segments.go write.go
+//go:embed names.go opcode.go price.go reader.go rewrite.go sections.go segments.go write.go
 var sources embed.FS
 
 // Fingerprint tells this version of the package from every other, for whoever keeps what Rewrite made:
