@@ -141,8 +141,12 @@ func (c *childCompiler) run(ctx context.Context, dir string, wasm []byte) ([]byt
 // then ends in many ways, a nil pointer of its own among them; a panic of the compiler's never gets
 // that far.
 func outOfMemory(state *os.ProcessState, stderr string) bool {
-	return state.ExitCode() == compileCrashed &&
-		(strings.Contains(stderr, "fatal error: ") || strings.Contains(stderr, "SIG"))
+	switch state.ExitCode() {
+	case compileBroken, compileRefused: // it has found words of its own
+		return false
+	}
+	return strings.Contains(stderr, "fatal error: ") || strings.Contains(stderr, "SIG") ||
+		strings.Contains(stderr, "out of memory") // the race detector's words
 }
 
 // ended tells a module that the engine refused from a command that broke.
