@@ -21,6 +21,7 @@ var arrows = map[string][]string{
 	"build":               {"abi", "abi/abihost", "host"},
 	"cmd/wasmagent":       {"..."},
 	"host":                {"abi", "abi/...", "host/..."},
+	"host/conform":        {"abi", "abi/...", "host"},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "plugins"},

@@ -103,7 +103,7 @@ func TestHowCallsEnd(t *testing.T) {
 				policy.Limits.Time = 500 * time.Millisecond
 			}
 			good := hosttest.Compile(t, e, hosttest.Tiny("good"), host.Policy{})
-			m := plugin(t, e, onFirst(c.body), policy)
+			m := plugin(t, e, hosttest.OnBad(c.body), policy)
 			reply, stats, err := m.Call(t.Context(), request("bad"), nil, []byte("kept"))
 			named, ok := errors.AsType[causeNamer](err)
 			if !ok || named.CauseName() != c.cause || err.Error() != c.text {
@@ -121,17 +121,6 @@ func TestHowCallsEnd(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// onFirst does what the body says when the arguments are "bad", and echoes otherwise.
-func onFirst(body hosttest.Body) hosttest.Body {
-	return func(k *hosttest.Kit) asm.Instr {
-		bad := body(k)
-		last := asm.LocalGet(0) + asm.I32Load8U(40<<10-1) // of the request, which lies at 40 KiB
-		return hosttest.ReadRequest(k) + last + asm.I32Const('d') + asm.I32Eq +
-			asm.LocalGet(0) + asm.I32Load8U(40<<10-4) + asm.I32Const(0xa3) + asm.I32Eq + asm.I32And +
-			asm.If(bad+asm.Return) + hosttest.Echo(k)
 	}
 }
 
@@ -181,8 +170,6 @@ func TestReplies(t *testing.T) {
 		{"memory changed after output", hosttest.Then(hosttest.Reply([]byte("kept")),
 			hosttest.Instrs(asm.I32Const(0), asm.I32Const(0), asm.I32Const(65536), asm.MemoryFill)),
 			"kept"},
-		{"polling stdin alone does not wait", hosttest.Then(pollStdin, hosttest.OK), "\x81\xa2ok\xc3"},
-		{"stdin is at its end", hosttest.Then(readStdin, hosttest.OK), "\x81\xa2ok\xc3"},
 	} {
 		m := plugin(t, hosttest.Engine(t), c.body, host.Policy{})
 		reply, _, err := m.Call(t.Context(), request("hi"), nil, []byte("before:"))
@@ -190,22 +177,6 @@ func TestReplies(t *testing.T) {
 			t.Errorf("%s: %q, %v", c.name, reply, err)
 		}
 	}
-}
-
-// pollStdin waits for stdin to have something, and for nothing else.
-func pollStdin(k *hosttest.Kit) asm.Instr {
-	var subscription [48]byte
-	subscription[8] = 1 // to reading, of descriptor 0
-	return k.Bytes(subscription[:]) + asm.Drop + asm.I32Const(hosttest.Scratch) + asm.I32Const(1) +
-		asm.I32Const(hosttest.Scratch+64) + asm.Call(k.Poll) + asm.If(asm.Unreachable)
-}
-
-// readStdin traps unless reading stdin succeeds with nothing.
-func readStdin(k *hosttest.Kit) asm.Instr {
-	vector := k.Bytes([]byte("\x00\x80\x00\x00\x01\x00\x00\x00")) // one byte at Scratch
-	return asm.I32Const(0) + vector + asm.Drop + asm.I32Const(1) + asm.I32Const(hosttest.Scratch+8) +
-		asm.Call(k.ReadFD) + asm.I32Const(hosttest.Scratch+8) + asm.I32Load(0) + asm.I32Or +
-		asm.If(asm.Unreachable)
 }
 
 // A guest sees the request as coded, and the time it has: its own limit, or the caller's when that

@@ -51,6 +51,9 @@ type Policy struct {
 	// Fixed, when it is not nil, is all the time and randomness that the guest sees: the same
 	// request then takes the same fuel and gives the same reply, on every run and machine.
 	Fixed *Fixed
+	// Grease adds keys that no plugin knows to every request. A plugin must ignore them, or it will not
+	// understand later hosts: this is for tests of plugins.
+	Grease bool
 	// Config has the operator's settings that the plugin may read, by key: msgpack values. A key
 	// that is not there reads as nil.
 	Config map[string]abi.Raw

@@ -159,7 +159,11 @@ func TestCountsAreBounded(t *testing.T) {
 
 // A plugin cut at any byte, and one with any byte changed, gives a typed error or loads: no panic.
 func TestDamagedModules(t *testing.T) {
-	e := hosttest.Engine(t)
+	onCores(t, testDamagedModules)
+}
+
+func testDamagedModules(t *testing.T) {
+	e := verified(t)
 	wasm := hosttest.Tiny("t")
 	try := func(name string, at int, b []byte) {
 		limits := host.Limits{Load: 100 * time.Millisecond}
@@ -314,7 +318,7 @@ func TestGrants(t *testing.T) {
 func TestModuleNames(t *testing.T) {
 	e := hosttest.Engine(t)
 	for _, name := range []string{"env", "wasi_snapshot_preview1", "wasmagent_v1", ""} {
-		wasm := hosttest.Plugin{Name: "t", Call: onFirst(hosttest.Trap),
+		wasm := hosttest.Plugin{Name: "t", Call: hosttest.OnBad(hosttest.Trap),
 			Change: func(m *asm.Module) { m.Name(name) }}.Bytes()
 		m := hosttest.Compile(t, e, wasm, host.Policy{})
 		if reply, err := call(t.Context(), m, "hi", nil); string(reply) != okReply("hi") {

@@ -120,6 +120,7 @@ func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst [
 	ended := false
 	defer func() {
 		if !ended { // an observer ended the goroutine
+			in.unlock()
 			in.close()
 		}
 	}()
@@ -173,6 +174,9 @@ func (in *instance) ask(req *abi.Request) error {
 	}
 	req.DeadlineMS = max(left.Milliseconds(), 1)
 	in.request = abi.AppendRequest(in.request[:0], req)
+	if in.module.policy.Grease {
+		in.request = grease(in.request)
+	}
 	if size := int64(len(in.request)); size > limits.Request {
 		return &LimitError{Limit: "request", Max: limits.Request, Asked: size}
 	}

@@ -97,8 +97,8 @@ const shallowFuel = 1 << 18
 
 // release takes an instance back after a call: restored, for the next one, or closed.
 func (m *Module) release(in *instance) error {
-	defer in.unlock()
 	if m.image == nil || in.broken {
+		in.unlock()
 		in.close()
 		return nil
 	}
@@ -107,6 +107,7 @@ func (m *Module) release(in *instance) error {
 	}
 	in.rest()
 	err := in.restore()
+	in.unlock() // as long as it is this goroutine's
 	if err != nil || !m.push(in) {
 		in.close()
 	}

@@ -132,8 +132,10 @@ func (a *app) adviseBuilt(ctx context.Context, j *inspectJSON) error {
 	if err != nil {
 		return err
 	}
-	k := &checker{}
-	k.plugin(ctx, engine, wasm)
+	k := &checker{noCalls: true}
+	if err := k.plugin(ctx, engine, wasm); err != nil {
+		return err
+	}
 	v := k.verdict(j.Path)
 	v.printFindings(a.err, a.paint(a.err))
 	if v.Good && j.Error == nil && len(j.Tools) > 0 {

@@ -35,8 +35,11 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Tell whether a plugin is a good one, and if not, where",
 		Long: `Check a plugin, or a plugin file or folder, against the plugin contract: its imports,
 exports and memory, that it loads and describes itself, its manifest, and the names,
-descriptions and schemas of its tools. Errors keep it, or a tool of it, from being
-used, and end the command with exit code 1; warnings do not.`,
+descriptions and schemas of its tools. Each tool is then called a few times, with no
+arguments and nothing granted: equal calls must end alike, keys of a request that it
+does not know must be ignored, and a caller who gives up must be let go. Errors keep
+the plugin, or a tool of it, from being used, and end the command with exit code 1;
+warnings do not.`,
 		Args:              takes(1, 1, "one plugin or file"),
 		ValidArgsFunction: a.completePlugins,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,9 +62,12 @@ func (a *app) check(ctx context.Context, arg string) error {
 		return err
 	}
 	k := &checker{}
-	k.plugin(ctx, engine, wasm)
+	err = k.plugin(ctx, engine, wasm)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	return a.printCheck(k.verdict(path))
 }

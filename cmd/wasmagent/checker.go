@@ -11,11 +11,13 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/host/conform"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
 // checker gathers findings about one plugin.
 type checker struct {
+	noCalls  bool // tools are not called
 	findings []finding
 	tools    []string
 	needs    []string // what it asks for and nobody can grant
@@ -53,19 +55,29 @@ func (k *checker) good() bool {
 }
 
 // plugin checks a whole file. One that is refused is still asked what it offers, since its author
-// wants to know all at once.
-func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) {
+// wants to know all at once. The error is not the plugin's.
+func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error {
 	_, stamped, err := abihost.Section(wasm)
 	if err != nil {
 		k.err("file", "%v", err)
-		return
+		return nil
 	}
-	if module, err := e.Compile(ctx, wasm, host.Policy{}); err == nil {
-		defer module.Close(context.WithoutCancel(ctx))
-		k.manifest(module.Manifest())
-	} else {
-		k.refused(err)
-		k.describe(ctx, e, wasm)
+	report, err := conform.Check(ctx, e, wasm, &conform.Options{NoCalls: k.noCalls})
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Findings {
+		k.add(string(f.Level), f.Where, "%s", f.Text)
+	}
+	k.needs = append(k.needs, report.Missing...)
+	for _, v := range report.Manifest.Needs.Config {
+		if v.Default == "" {
+			k.needs = append(k.needs, "config "+v.Name)
+		}
+	}
+	for _, t := range report.Manifest.Tools {
+		k.tools = append(k.tools, t.Name)
+		k.tool(t)
 	}
 	if len(k.needs) > 0 {
 		k.warn("needs", "it asks for %s; this version can grant none, so the plugin is refused",
@@ -74,52 +86,7 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) {
 	if !stamped && k.good() {
 		k.warn("file", `no manifest is stamped in, so listing it runs it: "wasmagent build FILE"`)
 	}
-}
-
-func (k *checker) describe(ctx context.Context, e *host.Engine, wasm []byte) {
-	raw, err := e.Describe(ctx, wasm, host.Policy{})
-	if err != nil {
-		return // Compile has said why
-	}
-	if m, err := abihost.ParseManifest(raw); err == nil {
-		k.manifest(m)
-	}
-}
-
-// refused tells why the host does not load the plugin. What only an operator can mend is no error
-// of the plugin's.
-func (k *checker) refused(err error) {
-	if grant, ok := errors.AsType[*host.GrantError](err); ok {
-		k.needs = append(k.needs, grant.Missing...)
-		return
-	}
-	load, ok := errors.AsType[*host.LoadError](err)
-	if !ok {
-		k.err("file", "%v", err)
-		return
-	}
-	if module, ok := errors.AsType[*host.ModuleError](load.Err); ok {
-		for _, problem := range module.Problems {
-			k.err(load.Stage, "%s", problem)
-		}
-		return
-	}
-	k.err(load.Stage, "%v", load.Err)
-}
-
-func (k *checker) manifest(m abi.Manifest) {
-	if m.Version == "" {
-		k.warn("manifest", "it has no version")
-	}
-	for _, v := range m.Needs.Config {
-		if v.Default == "" {
-			k.needs = append(k.needs, "config "+v.Name)
-		}
-	}
-	for _, t := range m.Tools {
-		k.tools = append(k.tools, t.Name)
-		k.tool(t)
-	}
+	return nil
 }
 
 func (k *checker) tool(t abi.ToolSpec) {

@@ -8,4 +8,13 @@
 // the bodies [Echo], [Reply], [Loop], [Trap] and the others are what calls can do, and [Instrs] is
 // anything else, in the assembler of hosttest/asm. [GoPlugin] compiles a directory with the local
 // Go tool chain.
+//
+// [Hostile] gives more than a hundred plugins that mean harm, each with the answer that it must get, for
+// whoever runs plugins:
+//
+//	for c := range hosttest.Hostile() {
+//		if err := c.Try(ctx, engine); err != nil {
+//			t.Error(err)
+//		}
+//	}
 package hosttest

@@ -71,11 +71,11 @@ func tailCalls(k *Kit) asm.Instr {
 	return asm.Call(self)
 }
 
-// fills writes 64 MiB ten thousand times, without a loop.
+// fills writes 64 MiB two thousand times, without a loop.
 func fills(k *Kit) asm.Instr {
 	const pages = 1024
 	fill := asm.I32Const(1<<16) + asm.I32Const(7) + asm.I32Const(pages<<16) + asm.MemoryFill
-	return asm.I32Const(pages) + asm.MemoryGrow + asm.Drop + asm.Repeat(10_000, fill)
+	return asm.I32Const(pages) + asm.MemoryGrow + asm.Drop + asm.Repeat(2_000, fill)
 }
 
 // greedy want more memory or stack than there is.

@@ -73,6 +73,34 @@ func (c *checker) measure(w *walk, b *body) {
 	c.oversize(b, "Body", "bytes", size, c.lim.Body)
 	c.oversize(b, "Product", "loops × locals × blocks", product, c.lim.Product)
 	c.oversize(b, "BackEdges", "branches back × locals", backEdges, c.lim.BackEdges)
+	before := m.Work
+	m.Work += work(w)
+	if before <= uint64(c.lim.Work) {
+		c.oversize(b, "Work", "units of work for a compiler up to here", m.Work, c.lim.Work)
+	}
+}
+
+// work estimates what a compiler has to do for a function, in units of some 20 ns. It grows with the square
+// of its branches, and with the locals that may be alive in each loop, each of which it compares with the
+// others. A module has fewer than 2^25 branches, and locals are fewer than 2^16, so no sum overflows.
+func work(w *walk) uint64 {
+	locals := uint64(w.locals)
+	return w.branches*w.branches + w.loops*(locals*locals/4)
+}
+
+// branches is how many ways code can take behind an instruction once it is rewritten: what a compiler's
+// work on a function grows with, faster than in proportion.
+func branches(in instr) uint64 {
+	switch in.op {
+	case opBlock, opIf, opElse, opTryTable:
+		return 1
+	case opLoop: // with its check
+		return 3
+	}
+	if priced(in) { // its check, and the engine's own look at the range
+		return 3
+	}
+	return uint64(in.labels)
 }
 
 func (c *checker) oversize(b *body, limit, what string, n uint64, most int) {
@@ -113,6 +141,7 @@ type walk struct {
 	blocks    uint64
 	loops     uint64
 	backEdges uint64 // branches to loops
+	branches  uint64 // see branches
 	open      []byte // opcodes of the blocks around
 	openLoops int
 	ended     bool
@@ -143,6 +172,7 @@ func (c *checker) instruction(w *walk) {
 				uint64(m.Checks), c.lim.Checks))
 		}
 	}
+	w.branches += branches(in)
 	c.f.Maxima.BranchTable = max(c.f.Maxima.BranchTable, in.labels-1)
 	c.backEdges(w, in)
 	c.block(w, in.op, in.at)

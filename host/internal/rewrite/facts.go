@@ -137,10 +137,10 @@ func (f Feature) Names() []string {
 }
 
 // Maxima are the largest values met, each to be held against the limit of its name: in any type or
-// function, and for the last five in the whole module.
+// function, and for Work and the last five in the whole module.
 type Maxima struct {
 	Params, Locals, Nesting, LoopNesting, BranchTable, Body int
-	Product, BackEdges                                      uint64
+	Product, BackEdges, Work                                uint64
 	TableElements                                           uint64
 	Checks, Names, DataSegments, Items                      int
 }

@@ -41,7 +41,7 @@ func TestRealGuests(t *testing.T) {
 	fmt.Fprintf(&table, tableRow, "limit", limits.Module, limits.Functions, limits.Params,
 		limits.Locals, limits.ModuleLocals, limits.Nesting, limits.LoopNesting, limits.BranchTable,
 		limits.Checks, limits.TableElements, limits.Names, limits.DataSegments, limits.Items,
-		limits.Body, limits.Product, limits.BackEdges, "")
+		limits.Body, limits.Product, limits.BackEdges, limits.Work, "")
 	all := guests(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		wasm := all[name]
@@ -62,12 +62,12 @@ func TestRealGuests(t *testing.T) {
 		m := f.Maxima
 		fmt.Fprintf(&table, tableRow, short(name), f.Size, f.Functions, m.Params, m.Locals, f.Locals,
 			m.Nesting, m.LoopNesting, m.BranchTable, m.Checks, m.TableElements, m.Names,
-			m.DataSegments, m.Items, m.Body, m.Product, m.BackEdges,
+			m.DataSegments, m.Items, m.Body, m.Product, m.BackEdges, m.Work,
 			strings.Join(append(f.Features.Names(), f.Blockers()...), ", "))
 	}
 	t.Logf("\n"+strings.ReplaceAll(tableRow, "d", "s")+"%s", "guest", "bytes", "funcs", "params",
 		"locals", "all locals", "nest", "loops", "br_table", "checks", "table", "names", "data",
-		"items", "body", "product", "back", "features and blockers", table.String())
+		"items", "body", "product", "back", "work", "features and blockers", table.String())
 }
 
-const tableRow = "%-65s %9d %6d %6d %6d %10d %6d %5d %8d %7d %6d %7d %7d %6d %8d %9d %7d  %s\n"
+const tableRow = "%-65s %9d %6d %6d %6d %10d %6d %5d %8d %7d %6d %7d %7d %6d %8d %9d %7d %9d  %s\n"

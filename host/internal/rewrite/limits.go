@@ -27,6 +27,7 @@ type Limits struct {
 	Body      int // bytes of a function body
 	Product   int // loops × locals × blocks of a function: compile time grows with it,
 	BackEdges int // and with branches back to loops × locals of a function
+	Work      int // of compiling all functions, as estimated; a unit is some 20 ns
 }
 
 // Defaults of Limits.
@@ -48,6 +49,7 @@ const (
 	DefaultBody          = 1 << 20
 	DefaultProduct       = 200_000_000
 	DefaultBackEdges     = 1_000_000
+	DefaultWork          = 600_000_000
 )
 
 func (l *Limits) withDefaults() Limits {
@@ -77,6 +79,7 @@ func (l *Limits) withDefaults() Limits {
 	def(&out.Body, DefaultBody)
 	def(&out.Product, DefaultProduct)
 	def(&out.BackEdges, DefaultBackEdges)
+	def(&out.Work, DefaultWork)
 	return out
 }
 

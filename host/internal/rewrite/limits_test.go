@@ -3,6 +3,7 @@ package rewrite
 import (
 	"bytes"
 	"errors"
+	"math"
 	"testing"
 )
 
@@ -92,8 +93,8 @@ func TestOversize(t *testing.T) {
 		build func(n int) []byte
 	}{
 		{"Body", DefaultBody, func(n int) []byte { return one(bytes.Repeat([]byte{opNop}, n-2)...) }},
-		{"Product", DefaultProduct, func(n int) []byte { // 100 loops, each 2 of 200 blocks
-			const loops, blocks = 100, 200
+		{"Product", DefaultProduct, func(n int) []byte { // 2,000 loops, each 2 of 4,000 blocks
+			const loops, blocks = 2_000, 4_000
 			extra := n - DefaultProduct
 			code := bytes.Repeat([]byte{opLoop, 0x40, opEnd}, loops)
 			return oneBody(fnLocals(uint64(n/loops/blocks+extra), code...))
@@ -104,6 +105,23 @@ func TestOversize(t *testing.T) {
 			code := append([]byte{opLoop, 0x40}, bytes.Repeat([]byte{0x0c, 0}, branches-2)...)
 			code = append(code, opI32Const, 0, opBrTable, 2, 0, 1, 0, opEnd)
 			return oneBody(fnLocals(locals, code...))
+		}},
+		{"Work", DefaultWork, func(n int) []byte { // squares that add up to it
+			var bodies [][]byte
+			for n > 0 {
+				side := int(math.Sqrt(float64(n)))
+				bodies = append(bodies, fnLocals(0, bytes.Repeat([]byte{opBlock, 0x40, opEnd}, side)...))
+				n -= side * side
+			}
+			return module(section(secType, vec(noValues)),
+				section(secFunction, append(uleb(uint64(len(bodies))), make([]byte, len(bodies))...)),
+				section(secCode, vec(bodies...)))
+		}},
+		{"Work", DefaultWork, func(n int) []byte { // 23 loops over 10,000 locals, 5,000 branches in all
+			const loops, br = 23, 0x0c
+			code := bytes.Repeat([]byte{opLoop, 0x40, opEnd}, loops)
+			branches := 5_000 - 3*loops + n - DefaultWork
+			return oneBody(fnLocals(10_000, append(code, bytes.Repeat([]byte{br, 0}, branches)...)...))
 		}},
 	}
 	for _, test := range tests {
