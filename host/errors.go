@@ -97,8 +97,8 @@ func (e *LimitError) text() string {
 		return "exceeded the stack limit: its calls are nested too deep"
 	case "memory":
 		if e.Asked <= e.Max {
-			return fmt.Sprintf("was refused %s of memory, within its limit of %s: "+
-				"all plugins together have used what there is", byteText(e.Asked), byteText(e.Max))
+			return fmt.Sprintf("was refused %s of memory, within its limit of %s: the system has no "+
+				"more", byteText(e.Asked), byteText(e.Max))
 		}
 		return fmt.Sprintf("exceeded its memory limit of %s, asking for %s (limits.memory)",
 			byteText(e.Max), byteText(e.Asked))
