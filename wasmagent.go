@@ -21,6 +21,10 @@ type Options struct {
 	Keys     map[string]string // idempotency path by name of a tool of the directory
 	Ledger   plugins.Ledger    // where keyed calls are claimed; needed with Keys
 	Logger   *slog.Logger      // nil discards
+
+	// CompileCommand is a program that compiles plugins which are too much for this process; see
+	// host.CompileChild. Nil: they are refused.
+	CompileCommand []string
 }
 
 // Toolbox is the tools of a directory, safe for concurrent use.
@@ -38,6 +42,7 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 	}
 	d, err := loader.OpenDir(ctx, dir, &loader.Options{
 		CacheDir: opts.CacheDir, StateDir: opts.StateDir, Limits: opts.Limits, Logger: opts.Logger,
+		CompileCommand: opts.CompileCommand,
 	})
 	if err != nil {
 		return nil, err

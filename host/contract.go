@@ -27,12 +27,19 @@ var exports = []struct {
 
 // checkContract holds a module against the plugin contract. links has the signature of each function
 // that can be imported, by module and name. It finds all problems before it answers.
-func checkContract(f *rewrite.Facts, links map[string]map[string]string, l Limits) error {
-	problems := slices.Concat(checkFeatures(f), checkImports(f, links), checkExports(f), checkMemory(f, l))
+func checkContract(f *rewrite.Facts, links map[string]map[string]string) error {
+	problems := slices.Concat(checkFeatures(f), checkImports(f, links), checkExports(f))
+	if f.Memory == nil || f.Memory.Imported {
+		problems = append(problems, "a plugin defines one memory of its own")
+	}
 	if len(problems) == 0 {
 		return nil
 	}
-	return &ModuleError{Problems: problems}
+	return contractError(problems...)
+}
+
+func contractError(problems ...string) error {
+	return &LoadError{Stage: stageContract, Err: &ModuleError{Problems: problems}}
 }
 
 func checkFeatures(f *rewrite.Facts) (problems []string) {
@@ -97,16 +104,15 @@ func checkExports(f *rewrite.Facts) (problems []string) {
 	return problems
 }
 
-func checkMemory(f *rewrite.Facts, l Limits) []string {
-	if f.Memory == nil || f.Memory.Imported {
-		return []string{"a plugin defines one memory of its own"}
+// checkMemory holds a module that keeps the contract against a policy.
+func checkMemory(f *rewrite.Facts, l Limits) error {
+	limit := uint64(l.Memory) / pageBytes
+	if f.Memory.Min <= limit {
+		return nil
 	}
-	if limit := uint64(l.Memory) / pageBytes; f.Memory.Min > limit {
-		return []string{fmt.Sprintf(
-			"its memory begins with %d pages of 64 KiB, past the limit of %d (limits.memory)",
-			f.Memory.Min, limit)}
-	}
-	return nil
+	return contractError(fmt.Sprintf(
+		"its memory begins with %d pages of 64 KiB, past the limit of %d (limits.memory)",
+		f.Memory.Min, limit))
 }
 
 // shown is a guest's name as errors print it: clean and cut.

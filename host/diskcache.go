@@ -13,16 +13,19 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
-// diskCache keeps compiled code between processes.
+// diskCache hands compiled code to the engine, and keeps it between processes if it has a directory
+// for that.
 //
 // The engine trusts what lies in its cache directory: machine code, guarded by a checksum that
 // anybody can compute. So it only ever sees a directory of this process's own, in which a file
 // appears when its bytes have been authenticated in memory, and is removed when the engine has read
 // it. What lasts are the entries: one file a module, authenticated by an HMAC.
 type diskCache struct {
-	entries string // directory of the entries for this engine version and kind of machine
+	entries string // directory of the entries for this engine version and kind of machine; "" without
 	key     []byte
 	private string       // directory of this process's own
 	alive   *flock.Flock // held while it is in use
@@ -30,10 +33,15 @@ type diskCache struct {
 	engine  wazero.CompilationCache
 	logger  *slog.Logger
 	mu      sync.Mutex // held while the engine's directory has files in it
+
+	machineOnce sync.Once
+	machineText string
+	machineErr  error
 }
 
 const (
 	privatePrefix = "run-"
+	enginePrefix  = "wazero-"           // of the engine's name for its version
 	privateAge    = time.Minute         // after which a directory that nobody holds was left behind
 	entryAge      = 30 * 24 * time.Hour // since its last use, after which an entry goes
 	entryTouch    = 24 * time.Hour      // how exactly the last use is known
@@ -65,7 +73,19 @@ func openDiskCache(dir string, key []byte, logger *slog.Logger) (_ *diskCache, e
 	if err := c.openEngine(dir); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	removeUnused(c.entries)
+	removeUnused(dir)
+	return c, nil
+}
+
+// openScratch is a cache that keeps nothing: its directory goes with it.
+func openScratch(logger *slog.Logger) (_ *diskCache, err error) {
+	c := &diskCache{logger: logger}
+	if c.private, err = os.MkdirTemp("", "wasmagent-"); err != nil { // 0700
+		return nil, err
+	}
+	if err := c.openEngine(""); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	return c, nil
 }
 
@@ -79,15 +99,14 @@ func (c *diskCache) openEngine(dir string) (err error) {
 	if c.engine, err = wazero.NewCompilationCacheWithDir(c.engineDir()); err != nil {
 		return err
 	}
-	made, err := os.ReadDir(c.engineDir())
-	if err != nil {
+	if c.sub, err = onlyFile(c.engineDir()); err != nil {
 		return err
 	}
-	if len(made) != 1 {
-		return fmt.Errorf("%s: %d entries where the engine makes one", c.engineDir(), len(made))
+	if dir == "" {
+		return nil
 	}
-	c.sub = made[0].Name()
-	c.entries = filepath.Join(dir, c.sub)
+	made := rewrite.Fingerprint()
+	c.entries = filepath.Join(dir, fmt.Sprintf("%s-%x", c.sub, made[:4]))
 	return os.MkdirAll(c.entries, 0o700)
 }
 
@@ -108,12 +127,13 @@ func removeLeftovers(dir string) {
 	}
 }
 
-// removeUnused takes away the entries that nobody has used for long.
+// removeUnused takes away the entries that nobody has used for long, of whatever version.
 func removeUnused(dir string) {
-	list, _ := os.ReadDir(dir)
-	for _, e := range list {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > entryAge {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+	list, _ := filepath.Glob(filepath.Join(dir, enginePrefix+"*", "*"))
+	for _, file := range list {
+		info, err := os.Lstat(file)
+		if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > entryAge {
+			_ = os.Remove(file)
 		}
 	}
 }
@@ -130,50 +150,69 @@ func (c *diskCache) Close() error {
 	return errors.Join(err, os.RemoveAll(c.private))
 }
 
-// compile gives the compiled form of a module, from its entry if there is a good one. A bad entry
-// costs a compile and never more. An *fs.PathError is the disk's fault, any other error the
-// module's.
-func (c *diskCache) compile(rt wazero.Runtime, d digest, wasm []byte) (
-	wazero.CompiledModule, error) {
-	e, err := c.read(d)
-	if err == nil {
-		return c.load(rt, d, wasm, e)
+// compile gives the compiled form of a module and what was compiled, from its entry if there is a
+// good one, else with prepare and make. A bad entry costs a compile and never more.
+func (c *diskCache) compile(rt wazero.Runtime, d digest, prepare func() (*rewritten, error),
+	make func(wasm []byte) (entry, error)) (_ wazero.CompiledModule, e entry, err error) {
+	if e, err = c.read(d); err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			c.warn("compiled code is made anew", d, err)
+		}
+		module, err := prepare()
+		if err != nil {
+			return nil, e, err
+		}
+		if e, err = make(module.Wasm); err != nil {
+			return nil, e, err
+		}
+		e.module = module
+		c.keep(d, e)
 	}
-	if !errors.Is(err, os.ErrNotExist) {
-		c.warn("compiled code is made anew", d, err)
-	}
-	if e, err = c.compileAside(wasm); err != nil {
-		return nil, err
-	}
-	c.keep(d, e)
-	return c.load(rt, d, wasm, e)
+	compiled, err := c.load(rt, d, e)
+	return compiled, e, err
 }
 
-// compileAside compiles in a runtime and directory of its own: with others compiling side by side,
-// that is how to know which file the engine made of this module.
-func (c *diskCache) compileAside(wasm []byte) (_ entry, err error) {
-	ctx := context.Background()
+// aside compiles in this process, in a runtime and directory of its own: with others compiling side
+// by side, that is how to know which file the engine made of this module.
+func (c *diskCache) aside(wasm []byte) (_ entry, err error) {
 	dir, err := os.MkdirTemp(c.private, "compile-")
 	if err != nil {
 		return entry{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	e, _, err := compileIn(dir, wasm)
+	return e, err
+}
+
+// compileIn compiles in an empty directory and takes what the engine made out of it. sub is the
+// engine's name for its version and kind of machine.
+func compileIn(dir string, wasm []byte) (_ entry, sub string, err error) {
+	ctx := context.Background()
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
-		return entry{}, err
+		return entry{}, "", err
 	}
 	defer func() { err = errors.Join(err, cache.Close(ctx)) }()
+	if sub, err = onlyFile(dir); err != nil {
+		return entry{}, "", err
+	}
 	rt := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
 	defer func() { err = errors.Join(err, rt.Close(ctx)) }()
 	if _, err := rt.CompileModule(ctx, wasm); err != nil {
-		return entry{}, err
+		return entry{}, "", err
 	}
-	return takeOnly(filepath.Join(dir, c.sub))
+	e, err := takeOnly(filepath.Join(dir, sub))
+	if errors.Is(err, errNoFile) {
+		return entry{}, sub, nil // an engine that interprets makes none
+	}
+	return e, sub, err
 }
 
 // load lets the engine read authenticated code.
-func (c *diskCache) load(rt wazero.Runtime, d digest, wasm []byte, e entry) (
-	wazero.CompiledModule, error) {
+func (c *diskCache) load(rt wazero.Runtime, d digest, e entry) (wazero.CompiledModule, error) {
+	if e.name == "" {
+		return rt.CompileModule(context.Background(), e.module.Wasm)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	dir := c.engineDir()
@@ -181,17 +220,21 @@ func (c *diskCache) load(rt wazero.Runtime, d digest, wasm []byte, e entry) (
 	if err := os.WriteFile(file, e.code, 0o600); err != nil {
 		return nil, err
 	}
-	compiled, err := rt.CompileModule(context.Background(), wasm)
+	compiled, err := rt.CompileModule(context.Background(), e.module.Wasm)
 	_ = os.Remove(file) // the engine may have removed it
 	// Code made for another processor is of no use to the engine, which then compiles and leaves
 	// its own: that is the entry from now on.
 	if made, err := takeOnly(dir); err == nil {
+		made.module = e.module
 		c.keep(d, made)
 	}
 	return compiled, err
 }
 
 func (c *diskCache) keep(d digest, e entry) {
+	if c.entries == "" || e.name == "" {
+		return
+	}
 	if err := c.write(d, e); err != nil {
 		c.warn("compiled code is not kept", d, err)
 	}

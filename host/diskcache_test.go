@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
 var cacheKey = []byte("0123456789abcdef")
@@ -155,6 +157,38 @@ func TestCacheEntriesAreBound(t *testing.T) {
 	}
 	if log := compileOnce(t, dir, cacheKey); !strings.Contains(log, "is made anew") {
 		t.Errorf("another module: %s", log)
+	}
+}
+
+// What an entry tells of a module is what the module told.
+func TestCacheKeepsFacts(t *testing.T) {
+	dir := t.TempDir()
+	for name, change := range map[string]func(*asm.Module){
+		"no pages": func(m *asm.Module) { m.Section(asm.SectionMemory, "\x01\x00\x00") },
+		"blockers": func(m *asm.Module) { m.Global("externref", true, asm.RefNull("externref")) },
+		"start":    func(m *asm.Module) { m.Start(m.Func("", "", asm.Unreachable)) },
+		"needs":    func(m *asm.Module) {},
+	} {
+		p := hosttest.Plugin{Name: "t", Change: change}
+		if name == "needs" {
+			p.Needs.KV = new(abi.KVNeed)
+		}
+		var got [3]string
+		for i := range got {
+			e, log := cached(t, dir, cacheKey)
+			m, err := e.Compile(t.Context(), p.Bytes(), host.Policy{})
+			got[i] = fmt.Sprint(err)
+			if err == nil {
+				road, why := m.Road()
+				got[i] = fmt.Sprint(road, why, m.Size())
+			}
+			if log.Len() > 0 {
+				t.Error(log)
+			}
+		}
+		if got[0] != got[1] || got[1] != got[2] {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

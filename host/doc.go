@@ -35,10 +35,20 @@
 // environment, an empty stdin, real clocks and cryptographic randomness. Nothing of it is shared
 // between instances.
 //
+// # Compiling
+//
+// Modules of the same bytes are checked and compiled once, whoever asks and however many. The compiler's
+// time and memory grow faster than its input, and it cannot be stopped: a module over the limits
+// of compiling here (a function of more than 1 MiB, or one whose loops, locals and blocks multiply
+// too far) is compiled by [Config].CompileCommand, in a process that the system ends at
+// [MaxCompileTime] and [MaxCompileMemory]. A program is its own such command by calling
+// [CompileChild]. Without a command the module is refused.
+//
 // # Compiled code on disk
 //
 // With [Config].CacheDir, compiled code outlives the process. It is machine code, so an entry is
 // used only when an HMAC under [Config].CacheKey says that this installation wrote it for these
 // very bytes; the bytes that were authenticated are the ones that the engine loads. Anything else
-// is compiled anew.
+// is compiled anew. An entry has the rewritten module, too, and is bound to the version of what
+// checked and rewrote it: what an entry is found for needs neither again.
 package host

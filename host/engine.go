@@ -10,12 +10,14 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 	"github.com/wasmagent/wasmagent/host/internal/snapshot"
 	"github.com/wasmagent/wasmagent/host/internal/wasi"
@@ -23,17 +25,23 @@ import (
 
 // Engine compiles modules and runs them. It is safe for concurrent use.
 type Engine struct {
-	logger  *slog.Logger
-	runtime wazero.Runtime
-	links   map[string]map[string]string // signatures by module and function: what can be imported
-	config  wazero.ModuleConfig          // what all instances have in common
-	disk    *diskCache                   // nil without a CacheDir
-	workers chan struct{}                // held while compiling
-	clock   *wasi.Clock                  // one for all guests: it never goes back
-	turns   turns                        // held while a guest's code runs
-	budget  budget                       // of the memory of all guests
-	verify  bool
-	road    snapshot.Road // Auto but in tests
+	logger   *slog.Logger
+	runtime  wazero.Runtime
+	links    map[string]map[string]string // signatures by module and function: what can be imported
+	config   wazero.ModuleConfig          // what all instances have in common
+	disk     *diskCache                   // nil without a CacheDir
+	workers  chan struct{}                // held while compiling in this process
+	child    *childCompiler               // nil without a CompileCommand
+	children chan struct{}                // held while compiling in another
+	clock    *wasi.Clock                  // one for all guests: it never goes back
+	turns    turns                        // held while a guest's code runs
+	budget   budget                       // of the memory of all guests
+	uses     atomic.Int64                 // counts calls, to know which module idles longest
+	verify   bool
+	road     snapshot.Road // Auto but in tests
+
+	ending context.Context // done when Close begins
+	end    context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
@@ -84,14 +92,13 @@ func newEngine(ctx context.Context, cfg *Config, config wazero.RuntimeConfig) (*
 		workers = runtime.GOMAXPROCS(0)
 	}
 	e.workers = make(chan struct{}, workers)
-
-	if cfg.CacheDir != "" {
-		disk, err := openDiskCache(cfg.CacheDir, cfg.CacheKey, e.logger)
-		if err != nil {
-			return nil, fmt.Errorf("cache of compiled code: %w", err)
-		}
-		e.disk = disk
-		config = config.WithCompilationCache(disk.engine)
+	e.children = make(chan struct{}, maxChildren)
+	e.ending, e.end = context.WithCancel(context.Background())
+	if err := e.openDisk(cfg); err != nil {
+		return nil, fmt.Errorf("cache of compiled code: %w", err)
+	}
+	if e.disk != nil {
+		config = config.WithCompilationCache(e.disk.engine)
 	}
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := e.link(ctx); err != nil {
@@ -101,6 +108,20 @@ func newEngine(ctx context.Context, cfg *Config, config wazero.RuntimeConfig) (*
 		WithName(""). // anonymous: names of guests must not meet
 		WithStartFunctions()
 	return e, nil
+}
+
+// openDisk opens what passes code on to the engine, for a cache that lasts or for a compiler command.
+func (e *Engine) openDisk(cfg *Config) (err error) {
+	if len(cfg.CompileCommand) > 0 {
+		e.child = newChildCompiler(cfg.CompileCommand)
+	}
+	switch {
+	case cfg.CacheDir != "":
+		e.disk, err = openDiskCache(cfg.CacheDir, cfg.CacheKey, e.logger)
+	case e.child != nil:
+		e.disk, err = openScratch(e.logger)
+	}
+	return err
 }
 
 // link makes the modules that guests import from, and remembers what is in them.
@@ -146,11 +167,11 @@ func valTypes(types []api.ValueType) []rewrite.ValType {
 // it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm is
 // not kept. A compile that has begun is not ended by ctx, but Compile returns.
 func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
-	m, facts, err := e.prepare(ctx, wasm, p)
+	m, err := e.prepare(ctx, wasm, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.load(ctx, wasm, facts); err != nil {
+	if err := m.load(ctx, wasm); err != nil {
 		return nil, errors.Join(err, m.Close(ctx))
 	}
 	return m, nil
@@ -160,7 +181,7 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, e
 // it. It takes a module as far as Compile does to learn it, but needs no grants, and a manifest that
 // is stamped in already does not count.
 func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, error) {
-	m, _, err := e.prepare(ctx, wasm, p)
+	m, err := e.prepare(ctx, wasm, p)
 	if err != nil {
 		return nil, err
 	}
@@ -169,34 +190,49 @@ func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, e
 }
 
 // prepare checks and compiles a module. Nothing of it runs.
-func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, *rewrite.Facts, error) {
+func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
 	limits, err := p.Limits.withDefaults()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p.Limits = limits
 	if size := int64(len(wasm)); size > limits.Module {
-		return nil, nil, &LoadError{Stage: "preflight",
+		return nil, &LoadError{Stage: stagePreflight,
 			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
 	}
-	facts, err := preflight(wasm)
+	bare, err := abihost.Bare(wasm)
 	if err != nil {
-		return nil, nil, err
+		return nil, where(wasm, &LoadError{Stage: stagePreflight, Err: err})
 	}
-	if err := checkContract(facts, e.links, limits); err != nil {
-		return nil, nil, &LoadError{Stage: "contract", Err: err}
-	}
-	c, err := e.code(ctx, wasm, facts)
+	c, err := e.code(ctx, bare)
 	if err != nil {
-		return nil, nil, err
+		return nil, where(wasm, err)
+	}
+	if err := checkMemory(c.facts, limits); err != nil {
+		e.release(c)
+		return nil, err
 	}
 	m, err := e.register(c, p)
 	if err != nil {
 		e.release(c)
-		return nil, nil, err
+		return nil, err
 	}
-	m.digest = sha256.Sum256(wasm)
-	return m, facts, nil
+	m.digest = c.digest
+	if len(bare) != len(wasm) {
+		m.digest = sha256.Sum256(wasm)
+	}
+	return m, nil
+}
+
+// where gives err for a module that was checked without its manifest, or, if it has that structural fault
+// with it too, the error that says where in the file.
+func where(wasm []byte, err error) error {
+	if load, ok := err.(*LoadError); ok && load.Stage == stagePreflight {
+		if _, whole := preflight(wasm); whole != nil {
+			return whole
+		}
+	}
+	return err
 }
 
 func (e *Engine) register(c *code, p Policy) (*Module, error) {
@@ -210,19 +246,14 @@ func (e *Engine) register(c *code, p Policy) (*Module, error) {
 	return m, nil
 }
 
-func (e *Engine) isClosed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.closed
-}
-
 func (e *Engine) forget(m *Module) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.modules, m)
 }
 
-// Close closes all modules as Module.Close does, and the engine. It may be called twice.
+// Close closes all modules as Module.Close does, and the engine. A compile that runs is waited for, one
+// in another process is ended. It may be called twice.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	first := !e.closed
@@ -237,6 +268,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil
 	}
 	defer close(e.gone)
+	e.end()
 
 	errs := make([]error, len(modules)+1)
 	var all sync.WaitGroup

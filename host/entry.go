@@ -3,29 +3,39 @@ package host
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
-// entry is one module's compiled code, as the engine coded it.
+// entry is one module's compiled code, as the engine coded it, and what was compiled.
 type entry struct {
-	name string // the engine's name for the file, a hash in hex
-	code []byte
+	name   string // the engine's name for the file, a hash in hex
+	code   []byte
+	module *rewritten
 }
 
-// An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the code.
+// An entry's file is the HMAC-SHA256 of all that it depends on, the engine's name, the length of
+// the coded module in eight bytes, the module, the code.
 const (
-	entryVersion  = "wasmagent compiled code 1, " + engineVersion + "\n"
+	entryVersion  = "wasmagent compiled code 2, " + engineVersion + "\n"
 	entryMAC      = sha256.Size
 	entryName     = 2 * sha256.Size
+	entryLength   = 8
+	entryHead     = entryMAC + entryName + entryLength
 	maxEntryBytes = 1 << 30
 )
 
-// engineVersion keeps code of another engine out, also where the engine does not know its own version.
+// engineVersion keeps code of another engine out, also where the engine does not know its own
+// version.
 const engineVersion = "wazero v1.12.0"
 
 var errEntry = errors.New("the cache entry is damaged, or was not written by this installation")
@@ -34,30 +44,41 @@ func (c *diskCache) path(d digest) string {
 	return filepath.Join(c.entries, hex.EncodeToString(d[:]))
 }
 
-// mac authenticates an entry's name and code, for this module, engine and kind of machine.
-func (c *diskCache) mac(d digest, nameAndCode []byte) []byte {
+// mac authenticates all of an entry behind the MAC, for this module, engine, kind of machine and
+// way to rewrite.
+func (c *diskCache) mac(d digest, rest []byte) []byte {
 	h := hmac.New(sha256.New, c.key)
 	h.Write([]byte(entryVersion + c.sub + "\n"))
+	made := rewrite.Fingerprint()
+	h.Write(made[:])
 	h.Write(d[:])
-	h.Write(nameAndCode)
+	h.Write(rest)
 	return h.Sum(nil)
 }
 
 // read gives a module's entry. The bytes it has verified are the ones it gives.
 func (c *diskCache) read(d digest) (entry, error) {
+	if c.entries == "" {
+		return entry{}, fs.ErrNotExist
+	}
 	b, used, err := readFile(c.path(d), maxEntryBytes)
 	if err != nil {
 		return entry{}, err
 	}
-	if len(b) < entryMAC+entryName || !hmac.Equal(b[:entryMAC], c.mac(d, b[entryMAC:])) {
+	if len(b) < entryHead || !hmac.Equal(b[:entryMAC], c.mac(d, b[entryMAC:])) {
 		return entry{}, errEntry
 	}
 	if time.Since(used) > entryTouch {
 		now := time.Now()
 		_ = os.Chtimes(c.path(d), now, now) // at worst it is removed early
 	}
-	name, code := b[entryMAC:entryMAC+entryName], b[entryMAC+entryName:]
-	return entry{name: string(name), code: code}, nil
+	size := binary.LittleEndian.Uint64(b[entryHead-entryLength:])
+	name, rest := b[entryMAC:entryMAC+entryName], b[entryHead:]
+	if size > uint64(len(rest)) {
+		return entry{}, errEntry
+	}
+	module, err := decodeRewritten(rest[:size])
+	return entry{name: string(name), code: rest[size:], module: module}, err
 }
 
 // write replaces a module's entry in one step, so that other processes see the old one or the new.
@@ -65,7 +86,12 @@ func (c *diskCache) write(d digest, e entry) (err error) {
 	if len(e.name) != entryName {
 		return fmt.Errorf("the engine's file name %q is not %d characters long", e.name, entryName)
 	}
-	body := append([]byte(e.name), e.code...)
+	module, err := e.module.encode()
+	if err != nil {
+		return err
+	}
+	head := binary.LittleEndian.AppendUint64([]byte(e.name), uint64(len(module)))
+	body := slices.Concat(head, module, e.code)
 	f, err := os.CreateTemp(c.private, "entry-")
 	if err != nil {
 		return err
@@ -75,7 +101,11 @@ func (c *diskCache) write(d digest, e entry) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	_, err = f.Write(append(c.mac(d, body), body...))
+	for _, part := range [][]byte{c.mac(d, body), body} {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
@@ -84,20 +114,34 @@ func (c *diskCache) write(d digest, e entry) (err error) {
 
 // takeOnly reads and removes the one file of a directory.
 func takeOnly(dir string) (entry, error) {
-	list, err := os.ReadDir(dir)
+	name, err := onlyFile(dir)
 	if err != nil {
 		return entry{}, err
 	}
-	if len(list) != 1 {
-		return entry{}, fmt.Errorf("%d files where the engine writes one", len(list))
-	}
-	file := filepath.Join(dir, list[0].Name())
+	file := filepath.Join(dir, name)
 	code, _, err := readFile(file, maxEntryBytes)
 	if err := errors.Join(err, os.Remove(file)); err != nil {
 		return entry{}, err
 	}
-	return entry{name: list[0].Name(), code: code}, nil
+	return entry{name: name, code: code}, nil
 }
+
+// onlyFile is the name of the one file, or directory, in a directory.
+func onlyFile(dir string) (string, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	switch len(list) {
+	case 1:
+		return list[0].Name(), nil
+	case 0:
+		return "", errNoFile
+	}
+	return "", fmt.Errorf("%s: %d files where the engine makes one", dir, len(list))
+}
+
+var errNoFile = errors.New("no file where the engine makes one")
 
 // readFile reads a regular file of at most max bytes, and tells when it was last modified.
 func readFile(path string, max int64) (_ []byte, modified time.Time, err error) {

@@ -66,10 +66,10 @@ func (e *ExitError) CauseName() string { return "exit" }
 // LimitError is a limit of the policy that ended a guest, or kept it from running. The time limit
 // matches context.DeadlineExceeded.
 type LimitError struct {
-	Limit  string        // time, load, fuel, memory, stack, output, request or module
+	Limit  string        // time, load, fuel, memory, total, stack, output, request, module or compile
 	Max    int64         // bytes, or units of fuel; 0 when not counted
 	Asked  int64         // bytes the guest wanted, when the host saw it
-	Time   time.Duration // the limit, for time and load
+	Time   time.Duration // the limit, for time, load and compile
 	Stderr string
 }
 
@@ -85,12 +85,20 @@ func (e *LimitError) text() string {
 		return fmt.Sprintf("exceeded its time limit for loading, %v (limits.load)", e.Time)
 	case "fuel":
 		return fmt.Sprintf("exceeded its fuel limit of %d units (limits.fuel)", e.Max)
+	case "total":
+		return fmt.Sprintf("wants %s of memory, and what all plugins share, %s, is in use "+
+			"(Config.Memory)", byteText(e.Asked), byteText(e.Max))
+	case "compile":
+		if e.Time > 0 {
+			return fmt.Sprintf("compiling it takes longer than %v, the limit", e.Time)
+		}
+		return fmt.Sprintf("compiling it takes more than %s, the limit", byteText(e.Max))
 	case "stack":
 		return "exceeded the stack limit: its calls are nested too deep"
 	case "memory":
 		if e.Asked <= e.Max {
-			return fmt.Sprintf("was refused %s of memory, within its limit of %s: "+
-				"all plugins together have used what there is", byteText(e.Asked), byteText(e.Max))
+			return fmt.Sprintf("was refused %s of memory, within its limit of %s: the system has no "+
+				"more", byteText(e.Asked), byteText(e.Max))
 		}
 		return fmt.Sprintf("exceeded its memory limit of %s, asking for %s (limits.memory)",
 			byteText(e.Max), byteText(e.Asked))

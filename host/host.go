@@ -20,6 +20,11 @@ type Config struct {
 	CacheKey []byte
 	// Workers is how many modules are compiled side by side, 0 is GOMAXPROCS.
 	Workers int
+	// CompileCommand is a program and its arguments that compile one module as CompileChild does, or
+	// better as itself by calling that. It is run for modules whose compile may take more than this
+	// process can give, with no environment, in a directory made for it, and killed at its limits.
+	// Nil: such modules are refused.
+	CompileCommand []string
 	// Memory is what the linear memories of all guests may have together, in bytes; 0 is
 	// DefaultTotalMemory. What idles is given up first.
 	Memory int64

@@ -219,8 +219,8 @@ func TestSharedBudget(t *testing.T) {
 	more := plugin(t, e, hosttest.OnBad(hosttest.Then(hosttest.Grow(pages), hosttest.OK)), host.Policy{})
 	_, err = call(t.Context(), more, "bad", nil)
 	limit, ok := errors.AsType[*host.LimitError](err)
-	if !ok || limit.Limit != "memory" || limit.Asked > limit.Max ||
-		!strings.Contains(limit.Error(), "all plugins together") {
+	if !ok || limit.Limit != "total" || limit.Max != pages*65536 ||
+		!strings.Contains(limit.Error(), "Config.Memory") {
 		t.Errorf("one page more than there is: %v", err)
 	}
 	if _, err := call(t.Context(), idle, "", nil); err != nil {

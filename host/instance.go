@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -97,6 +98,9 @@ func (m *Module) newMemory(image *snapshot.Image) (*snapshot.Memory, error) {
 	for err != nil && m.engine.evict() {
 		memory, err = snapshot.New(m.limits.Memory, opts)
 	}
+	if d, ok := errors.AsType[*snapshot.Denial](err); ok && d.Reason == snapshot.Budget {
+		return nil, m.engine.exhausted(d.Asked)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("memory for an instance: %w", err)
 	}
@@ -184,8 +188,8 @@ func (in *instance) enter(fn api.Function) error {
 		return fn.CallWithStack(in.ctx, nil)
 	})
 	err = in.outcome(err)
-	if err == nil || r.inCall() || r.why == errCancelled || r.why == ErrClosed {
-		return err
+	if err == nil || r.inCall() || r.why == errCancelled || r.why == ErrClosed || isTotal(err) {
+		return err // not a fault of loading
 	}
 	return &LoadError{Stage: r.stage, Err: err}
 }

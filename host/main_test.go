@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,7 +12,13 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes the test program its own compiler command, with smaller limits if arguments say so.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "__compile" {
+		os.Exit(host.CompileWithin(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // causeNamer is what every error that a guest can cause is.
 type causeNamer interface {

@@ -35,6 +35,7 @@ type Module struct {
 	closing chan struct{} // closed with closed
 	idle    chan struct{} // closed when closed and nothing runs
 	free    []*instance   // restored, the one used last at the end
+	used    int64         // when that was, by Engine.uses
 	gone    bool          // nothing is kept any more
 	drop    func()        // gives up what the module holds, once
 }
@@ -69,6 +70,17 @@ func (m *Module) Manifest() abi.Manifest { return m.manifest }
 
 // Digest is the SHA-256 of the module's bytes, in hex.
 func (m *Module) Digest() string { return fmt.Sprintf("%x", m.digest) }
+
+// Size is what the module keeps while nothing runs, in bytes: its code, and the pages of its snapshot
+// that are not zero. Machine code is measured where it comes from Config.CacheDir or a compiler command,
+// else estimated. Modules of the same bytes share their code, and each counts it.
+func (m *Module) Size() int64 {
+	size := m.code.size
+	if m.image != nil {
+		size += m.image.memory.Stored()
+	}
+	return size
+}
 
 // Road says how the module's calls get their fresh state, and why not by a snapshot, if so.
 func (m *Module) Road() (road Road, blockers []string) {

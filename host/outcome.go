@@ -122,8 +122,24 @@ func engineError(err error) error {
 }
 
 func (in *instance) memoryLimit(stderr string) *LimitError {
-	return &LimitError{Limit: "memory", Max: in.module.limits.Memory, Asked: in.refused().Asked,
-		Stderr: stderr}
+	d := in.refused()
+	limit := &LimitError{Limit: "memory", Max: in.module.limits.Memory, Asked: d.Asked}
+	if d.Reason == snapshot.Budget {
+		limit = in.module.engine.exhausted(d.Asked)
+	}
+	limit.Stderr = stderr
+	return limit
+}
+
+// exhausted is a memory that would fit into the plugin's limit and not into what is left for all.
+func (e *Engine) exhausted(asked int64) *LimitError {
+	return &LimitError{Limit: "total", Max: e.budget.max, Asked: asked}
+}
+
+// isTotal tells a limit that other plugins had a part in.
+func isTotal(err error) bool {
+	limit, ok := errors.AsType[*LimitError](err)
+	return ok && limit.Limit == "total"
 }
 
 // refused is what the guest was last refused of memory by the host; what it asked past its own declared

@@ -164,29 +164,7 @@ func (m *Module) push(in *instance) bool {
 	if m.gone || len(m.free) >= runtime.GOMAXPROCS(0) {
 		return false
 	}
+	m.used = m.engine.uses.Add(1)
 	m.free = append(m.free, in)
 	return true
-}
-
-// charge books memory, at the cost of idle instances if the budget wants that.
-func (e *Engine) charge(bytes int64) bool {
-	for !e.budget.charge(bytes) {
-		if !e.evict() {
-			return false
-		}
-	}
-	return true
-}
-
-// evict closes one idle instance of any module, to make room for another.
-func (e *Engine) evict() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for m := range e.modules {
-		if in := m.pop(); in != nil {
-			in.close()
-			return true
-		}
-	}
-	return false
 }

@@ -33,8 +33,12 @@ type run struct {
 	why       error     // what the guest was stopped for; nil: it was not
 }
 
-// The stages of a guest's life. All but stageCall are stages of loading.
+// The stages of a plugin's life. All but stageCall are stages of loading; the guest runs from
+// stageInstantiate on.
 const (
+	stagePreflight   = "preflight"
+	stageContract    = "contract"
+	stageCompile     = "compile"
 	stageInstantiate = "instantiate"
 	stageInitialize  = "initialize"
 	stageDescribe    = "describe"

@@ -7,12 +7,11 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/abihost"
-	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 )
 
 // load takes a first instance through the stages, so that what cannot work is refused here and not in
 // a call, learns the manifest, and keeps what all calls begin with.
-func (m *Module) load(ctx context.Context, wasm []byte, facts *rewrite.Facts) (err error) {
+func (m *Module) load(ctx context.Context, wasm []byte) (err error) {
 	if err := m.begin(); err != nil {
 		return err
 	}
@@ -29,7 +28,7 @@ func (m *Module) load(ctx context.Context, wasm []byte, facts *rewrite.Facts) (e
 	if m.manifest, err = readManifest(raw, wasm); err != nil {
 		return &LoadError{Stage: "manifest", Err: err}
 	}
-	if missing := missingGrants(facts, &m.manifest); len(missing) > 0 {
+	if missing := missingGrants(m.code.facts, &m.manifest); len(missing) > 0 {
 		return &LoadError{Stage: "grants", Err: &GrantError{Missing: missing}}
 	}
 	if err = in.load(ctx, stageWarmup, nil, abi.ExportWarmup); err != nil {

@@ -29,6 +29,8 @@ func (t *tool) callFault(err error) error {
 		return t.fault(plugins.ErrHandler, err)
 	case errors.As(err, &limit) && limit.Limit == "request":
 		return t.fault(plugins.ErrInvalidInput, err)
+	case errors.As(err, &limit) && limit.Limit == "total":
+		return plugins.HostFault(err) // others had a part in it
 	case errors.As(err, &limit), errors.As(err, &trap), errors.As(err, &exit),
 		errors.As(err, &contract):
 		return t.fault(plugins.ErrMalformedResult, err)

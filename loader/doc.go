@@ -16,6 +16,10 @@
 // A plugin is compiled when one of its tools is first called. The bytes that are compiled are the
 // bytes that are hashed; when they are not the bytes that were listed, the call is refused.
 //
+// What was compiled stays for the next call, up to Options.CodeMemory for all plugins together. Then
+// those that idle longest are closed, and come back when they are called: read, hashed and held
+// against the list again.
+//
 // # Authority
 //
 // Nothing inside a plugin directory is authority. A policy or an approvals file found there is

@@ -26,3 +26,10 @@ func CountReads(o *Options) func(path string) int {
 		return counts[path]
 	}
 }
+
+// CodeUsed is what the compiled plugins of a directory have together, in bytes.
+func CodeUsed(d *Dir) int64 {
+	d.shelf.mu.Lock()
+	defer d.shelf.mu.Unlock()
+	return d.shelf.used
+}

@@ -35,6 +35,14 @@ type Options struct {
 	Workers  int          // plugins read or described side by side; 0 is GOMAXPROCS
 	Logger   *slog.Logger // nil discards; at debug level it also has what guests print in calls
 
+	// CodeMemory is what the compiled plugins of the directory may have together, in bytes of
+	// host.Module.Size; 0 is DefaultCodeMemory. Those that idle longest go first, and come back with
+	// their next call.
+	CodeMemory int64
+	// CompileCommand is host.Config.CompileCommand for an engine of its own: a program that compiles
+	// plugins which are too much for this process. Nil: they are refused.
+	CompileCommand []string
+
 	// Called is told what each guest's call took, however it ended, before the call returns. Nil: not
 	// wanted. Calls that run side by side tell it side by side.
 	Called func(plugin, tool string, took host.CallStats)
@@ -77,6 +85,20 @@ func (o *Options) logger() *slog.Logger {
 	return o.Logger
 }
 
+func (o *Options) codeMemory() int64 {
+	if o == nil || o.CodeMemory <= 0 {
+		return DefaultCodeMemory
+	}
+	return o.CodeMemory
+}
+
+func (o *Options) compileCommand() []string {
+	if o == nil {
+		return nil
+	}
+	return o.CompileCommand
+}
+
 func (o *Options) cacheDir() string {
 	if o == nil || o.CacheDir == "" {
 		return filepath.Join(xdg.CacheHome, appDir)
@@ -106,7 +128,8 @@ type Plugin struct {
 type Dir struct {
 	plugins []*plugin
 	engine  *host.Engine
-	own     bool // engine is closed with the Dir
+	own     bool   // engine is closed with the Dir
+	shelf   *shelf // of plugins that were called
 	close   sync.Once
 	closed  error
 }
@@ -151,13 +174,15 @@ func (d *Dir) Tools() []plugins.Tool {
 	return list
 }
 
-// Close waits for running calls and frees what the Dir holds. It may be called twice.
+// Close waits for running calls and frees what the Dir holds. Calls that wait for a compile end with
+// host.ErrClosed. It may be called twice.
 func (d *Dir) Close() error {
 	d.close.Do(func() {
 		var errs []error
 		for _, p := range d.plugins {
 			errs = append(errs, p.close())
 		}
+		d.shelf.close()
 		if d.own {
 			errs = append(errs, d.engine.Close(context.Background()))
 		}
@@ -172,7 +197,7 @@ func open(ctx context.Context, origin string, found []candidate, opts *Options) 
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{}
+	d := &Dir{shelf: newShelf(opts.codeMemory())}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -186,7 +211,7 @@ func open(ctx context.Context, origin string, found []candidate, opts *Options) 
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(opts.workers())
 	for i, c := range found {
-		p := newPlugin(c, d.engine, opts)
+		p := newPlugin(c, d, opts)
 		d.plugins[i] = p
 		if p.Err == nil {
 			group.Go(func() error { return p.list(gctx, list) })
@@ -229,7 +254,7 @@ func newEngine(ctx context.Context, key []byte, opts *Options) (*host.Engine, er
 		return nil, err
 	}
 	return host.New(ctx, &host.Config{
-		CacheDir: dir, CacheKey: key, Logger: opts.logger(),
+		CacheDir: dir, CacheKey: key, CompileCommand: opts.compileCommand(), Logger: opts.logger(),
 	})
 }
 

@@ -24,21 +24,30 @@ type plugin struct {
 	tools  []*tool
 	opts   *Options
 	engine *host.Engine
+	shelf  *shelf
 
 	mu     sync.Mutex
 	flight *flight // the compile that runs or was good; nil before, and after a passing failure
 	closed bool
 }
 
-// flight is one compile that any number of calls wait for.
+// flight is one compile that any number of calls wait for, and the module that they use.
 type flight struct {
-	done   chan struct{} // closed when module and err are set
+	plugin *plugin
+	cancel context.CancelCauseFunc // of the compile
+	done   chan struct{}           // closed when module and err are set
 	module *host.Module
 	err    error
+
+	// Under the shelf's mutex.
+	calls int   // that wait for it or use its module
+	used  int64 // when the last one came, by the shelf's count
+	size  int64 // bytes
+	gone  bool  // off the shelf: nobody boards any more
 }
 
-func newPlugin(c candidate, engine *host.Engine, opts *Options) *plugin {
-	p := &plugin{engine: engine, opts: opts}
+func newPlugin(c candidate, d *Dir, opts *Options) *plugin {
+	p := &plugin{engine: d.engine, shelf: d.shelf, opts: opts}
 	p.Name, p.Path = c.name, c.path
 	p.scope = scopeOf(c)
 	if c.err != nil {
@@ -54,8 +63,8 @@ func (p *plugin) fault(err error) error {
 	return &LoadError{Plugin: p.Name, Path: p.Path, Err: err}
 }
 
-// list learns what the plugin offers, from what is kept where that still holds. Its error is ctx's; the
-// plugin's own troubles are in p.Err.
+// list learns what the plugin offers, from what is kept where that still holds. Its error is ctx's;
+// the plugin's own troubles are in p.Err.
 func (p *plugin) list(ctx context.Context, kept *list) error {
 	if ctx.Err() != nil { // nobody waits for the list: read no more of a large directory
 		return context.Cause(ctx)
@@ -124,8 +133,8 @@ func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error
 	return p.describeRefused(ctx, wasm, err)
 }
 
-// describeRefused learns what a plugin would offer that needs what nobody granted, for whoever is to
-// decide. admit says what it needs; refused stands when only its imports tell.
+// describeRefused learns what a plugin would offer that needs what nobody granted, for whoever is
+// to decide. admit says what it needs; refused stands when only its imports tell.
 func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error) (
 	abi.Manifest, error) {
 	raw, err := p.engine.Describe(ctx, wasm, host.Policy{Limits: p.opts.limits()})
@@ -152,23 +161,32 @@ func (p *plugin) admit(m abi.Manifest) error {
 	return nil
 }
 
-// module gives the compiled plugin. The first call compiles it; calls that come meanwhile wait, each no
-// longer than its own context.
-func (p *plugin) module(ctx context.Context) (*host.Module, error) {
+// use gives the compiled plugin to a call, which says with shelf.leave when it needs it no longer.
+// The first call compiles it; calls that come meanwhile wait, each no longer than its own context.
+func (p *plugin) use(ctx context.Context) (*flight, error) {
 	f, err := p.board()
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-f.done: // as for all calls but the first: asking one channel is cheap
-		return f.module, f.err
+		err = f.err
 	default:
+		err = f.wait(ctx)
 	}
+	if err != nil {
+		p.shelf.leave(f)
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *flight) wait(ctx context.Context) error {
 	select {
 	case <-f.done:
-		return f.module, f.err
+		return f.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
@@ -179,29 +197,46 @@ func (p *plugin) board() (*flight, error) {
 	if p.closed {
 		return nil, host.ErrClosed
 	}
-	if p.flight != nil {
+	if p.flight != nil && p.shelf.enter(p.flight) {
 		return p.flight, nil
 	}
-	f := &flight{done: make(chan struct{})}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	f := &flight{plugin: p, cancel: cancel, done: make(chan struct{})}
+	p.shelf.enter(f)
 	p.flight = f
-	go func() {
-		defer close(f.done)
-		if f.module, f.err = p.load(context.Background()); f.err != nil {
-			f.err = p.fault(f.err)
-			p.forget(f)
-		}
-	}()
+	go f.fly(ctx)
 	return f, nil
 }
 
-// forget lets the next call try again, unless the bytes themselves are at fault.
-func (p *plugin) forget(f *flight) {
-	if _, final := errors.AsType[*host.LoadError](f.err); final {
+// fly compiles. What went wrong is kept if the bytes themselves are at fault; else the next call
+// tries again.
+func (f *flight) fly(ctx context.Context) {
+	defer close(f.done)
+	defer f.cancel(nil)
+	p := f.plugin
+	f.module, f.err = p.load(ctx)
+	if f.err == nil {
+		p.shelf.put(f)
 		return
 	}
+	_, final := errors.AsType[*host.LoadError](f.err)
+	if context.Cause(ctx) == host.ErrClosed {
+		f.err = host.ErrClosed
+	} else {
+		f.err = p.fault(f.err)
+	}
+	if !final {
+		p.forget(f)
+	}
+}
+
+// forget lets the next call make another flight.
+func (p *plugin) forget(f *flight) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.flight = nil
+	if p.flight == f {
+		p.flight = nil
+	}
 }
 
 // load compiles the very bytes that were listed.
@@ -246,7 +281,7 @@ func (p *plugin) maxModule() int64 {
 	return cmp.Or(p.opts.limits().Module, host.DefaultModule)
 }
 
-// close waits for a compile that runs, then closes the module.
+// close ends a compile that runs, then closes the module.
 func (p *plugin) close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -255,6 +290,7 @@ func (p *plugin) close() error {
 	if f == nil {
 		return nil
 	}
+	f.cancel(host.ErrClosed)
 	if <-f.done; f.module == nil {
 		return nil
 	}

@@ -31,10 +31,11 @@ func (t *tool) Scope() string { return t.plugin.scope }
 
 // Invoke carries the call's JSON to a fresh guest and its reply back.
 func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, error) {
-	module, err := t.plugin.module(ctx)
+	plugin, err := t.plugin.use(ctx)
 	if err != nil {
 		return plugins.Output{}, t.loadFault(ctx, err)
 	}
+	defer t.plugin.shelf.leave(plugin)
 	b := buffers.Get().(*buffer)
 	defer b.free()
 	input := call.Packed
@@ -62,7 +63,7 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		defer p.end()
 		obs.Output = p.write
 	}
-	reply, took, err := module.Call(ctx, req, obs, b.reply[:0])
+	reply, took, err := plugin.module.Call(ctx, req, obs, b.reply[:0])
 	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.callFault(err)

@@ -108,7 +108,9 @@ func (a *app) sandbox(ctx context.Context) (*host.Engine, error) {
 	if a.engine != nil {
 		return a.engine, nil
 	}
-	engine, err := loader.NewEngine(ctx, &loader.Options{Logger: a.log})
+	engine, err := loader.NewEngine(ctx, &loader.Options{
+		CompileCommand: compileCommand(), Logger: a.log,
+	})
 	if err != nil {
 		return nil, err
 	}

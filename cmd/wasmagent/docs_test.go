@@ -47,7 +47,8 @@ func TestDocs(t *testing.T) {
 	}
 	for _, shape := range []any{problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
 		inspectJSON{}, linkJSON{}, memoryJSON{}, checkJSON{}, finding{}, demoJSON{}, demoCallJSON{},
-		versionJSON{}, progressJSON{}, pointerJSON{}} {
+		versionJSON{}, engineJSON{},
+		compilingJSON{}, limitsJSON{}, progressJSON{}, pointerJSON{}} {
 		for key := range jsonKeys(reflect.TypeOf(shape)) {
 			if !strings.Contains(page, "`"+key+"`") && !strings.Contains(page, `"`+key+`"`) {
 				t.Errorf("docs/cli.md does not tell the key %q of %T", key, shape)

@@ -25,6 +25,9 @@ type inspectJSON struct {
 	Imports []linkJSON   `json:"imports"`
 	Exports []linkJSON   `json:"exports"`
 	Memory  []memoryJSON `json:"memory"`
+	// Road is how each call gets its fresh state, Blockers why not by a snapshot.
+	Road     host.Road `json:"road"`
+	Blockers []string  `json:"blockers"`
 }
 
 // linkJSON is an import or export.
@@ -45,19 +48,31 @@ type memoryJSON struct {
 const pageBytes = 64 << 10
 
 func (a *app) inspectCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "inspect PLUGIN[:TOOL] | FILE[:TOOL] | TOOL",
+	var engine bool
+	cmd := &cobra.Command{
+		Use:   "inspect PLUGIN[:TOOL] | FILE[:TOOL] | TOOL | --engine",
 		Short: "Show what a plugin is, offers and asks for, or one of its tools",
 		Long: `Show a plugin of the plugin directories, or a plugin file: its digest and size, its
-tools with their schemas, what it imports, exports and asks for, and its memory. Of a
-tool, show its schemas only. What the plugin says of itself is marked as its word; the
-rest is read from the file.`,
-		Args:              takes(1, 1, "one plugin, file or tool"),
+tools with their schemas, what it imports, exports and asks for, its memory, and how
+each call gets a fresh one. Of a tool, show its schemas only. What the plugin says of
+itself is marked as its word; the rest is read from the file. With --engine, show the
+sandbox instead: what it works with on this machine, and the limits in force.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if engine {
+				return takes(0, 0, "no plugin with --engine")(cmd, args)
+			}
+			return takes(1, 1, "one plugin, file or tool")(cmd, args)
+		},
 		ValidArgsFunction: a.completePlugins,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if engine {
+				return a.inspectEngine(cmd.Context())
+			}
 			return a.inspect(cmd.Context(), args[0])
 		},
 	}
+	cmd.Flags().BoolVar(&engine, "engine", false, "show the sandbox that plugins run in, not a plugin")
+	return cmd
 }
 
 func (a *app) inspect(ctx context.Context, arg string) error {
@@ -145,6 +160,7 @@ func newInspectJSON(j pluginJSON, p *loader.Plugin, f *host.Facts, stamped bool)
 		pluginJSON: j, Stamped: stamped, Needs: needsText(&p.Manifest.Needs),
 		Own:     ownName(p),
 		Imports: []linkJSON{}, Exports: []linkJSON{}, Memory: []memoryJSON{},
+		Road: f.Road, Blockers: append([]string{}, f.Blockers...),
 	}
 	if p.Err != nil { // the tools that it would offer
 		for _, t := range p.Manifest.Tools {

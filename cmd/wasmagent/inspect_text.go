@@ -41,6 +41,7 @@ func (j *inspectJSON) print(w io.Writer, c palette) error {
 	for _, m := range j.Memory {
 		t.row("memory", "%s", m.text())
 	}
+	t.row("calls", "%s", j.roadText())
 	t.row("manifest", "%s", stampedText(j.Stamped))
 	t.row("asks for", "%s", textOr(strings.Join(j.Needs, "; "), "nothing"))
 	if err := t.Flush(); err != nil {
@@ -80,6 +81,14 @@ func (m memoryJSON) text() string {
 		limit = "at most " + bytesText(int64(m.Max))
 	}
 	return bytesText(int64(m.Min)) + " at first, " + limit
+}
+
+// roadText says how a call gets a fresh state.
+func (j *inspectJSON) roadText() string {
+	if len(j.Blockers) == 0 {
+		return "each restored from a snapshot"
+	}
+	return "each in a new instance, which takes longer, since it " + strings.Join(j.Blockers, ", ")
 }
 
 func stampedText(stamped bool) string {

@@ -5,10 +5,31 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+
+	"github.com/wasmagent/wasmagent/host"
 )
 
-func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	if slices.Equal(os.Args[1:], []string{compileVerb}) {
+		os.Exit(host.CompileChild(os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// compileVerb makes this program compile one plugin for itself, in a process that can be killed.
+const compileVerb = "__compile"
+
+// compileCommand runs this program with that verb. Without a known file of its own there is none, and
+// a plugin that wants it says so.
+func compileCommand() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, compileVerb}
+}
 
 // run is the whole command: it carries out args and gives the exit code. Results go to out and
 // everything else to err, so that a pipe sees results only. An interrupt cancels what is going on;

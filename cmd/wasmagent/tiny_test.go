@@ -88,6 +88,16 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			*m = *closed
 		}}
 	},
+	"large": func(name string) hosttest.Plugin { // a function too long for the command's own process
+		return hosttest.Plugin{Name: name, Change: func(m *asm.Module) {
+			m.Func("", "", asm.Repeat(1<<20, asm.Nop))
+		}}
+	},
+	"opaque": func(name string) hosttest.Plugin { // no snapshot can put its reference back
+		return hosttest.Plugin{Name: name, Change: func(m *asm.Module) {
+			m.Global("externref", true, asm.RefNull("externref"))
+		}}
+	},
 	"chatty": body(hosttest.Then(
 		hosttest.Print(1, "to stdout\n"), hosttest.Print(2, "to stderr"), hosttest.Echo)),
 	"doomed": func(name string) hosttest.Plugin {
