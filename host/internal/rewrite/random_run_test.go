@@ -224,7 +224,7 @@ func (r *randomRun) state() string {
 	if r.mod == nil {
 		return b.String()
 	}
-	if mem := r.mod.Memory(); mem != nil {
+	if mem := r.mod.Memory(); r.facts.Memory != nil {
 		bytes, _ := mem.Read(0, mem.Size())
 		fmt.Fprintf(&b, ", memory %d:%x", len(bytes), maphash.Bytes(memorySeed, bytes))
 	}
