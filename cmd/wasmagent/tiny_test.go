@@ -54,6 +54,8 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 		Code: "no_city", Message: "there is no city \x1b[31mAtlantis\u202e", Permanent: true,
 		Details: abi.AppendString(nil, "sunk"),
 	})),
+	"vague": body(hosttest.Fail(abi.Failure{Message: "no mean of nothing",
+		Details: abi.AppendFloat64(nil, math.NaN())})),
 	"picky": body(reply(&abi.Reply{Outcome: abi.OutcomeInvalidInput,
 		Failure: &abi.Failure{Message: "a leap day that is none", Pointer: "/day"}})),
 	"nan":  body(ok(abi.AppendFloat64(nil, math.NaN()))),
