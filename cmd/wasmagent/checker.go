@@ -20,7 +20,6 @@ type checker struct {
 	noCalls  bool // tools are not called
 	findings []finding
 	tools    []string
-	needs    []string // what it asks for and nobody can grant
 }
 
 func (k *checker) add(level, where, format string, args ...any) {
@@ -69,19 +68,13 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error
 	for _, f := range report.Findings {
 		k.add(string(f.Level), f.Where, "%s", f.Text)
 	}
-	k.needs = append(k.needs, report.Missing...)
-	for _, v := range report.Manifest.Needs.Config {
-		if v.Default == "" {
-			k.needs = append(k.needs, "config "+v.Name)
-		}
-	}
 	for _, t := range report.Manifest.Tools {
 		k.tools = append(k.tools, t.Name)
 		k.tool(t)
 	}
-	if len(k.needs) > 0 {
+	if len(report.Missing) > 0 {
 		k.warn("needs", "it asks for %s; this version can grant none, so the plugin is refused",
-			strings.Join(k.needs, ", "))
+			strings.Join(report.Missing, ", "))
 	}
 	if !stamped && k.good() {
 		k.warn("file", `no manifest is stamped in, so listing it runs it: "wasmagent build FILE"`)
