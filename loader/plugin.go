@@ -220,7 +220,7 @@ func (f *flight) fly(ctx context.Context) {
 		p.shelf.put(f)
 		return
 	}
-	_, final := errors.AsType[*host.LoadError](f.err)
+	final := isFinal(f.err)
 	if context.Cause(ctx) == host.ErrClosed {
 		f.err = host.ErrClosed
 	} else {
@@ -229,6 +229,11 @@ func (f *flight) fly(ctx context.Context) {
 	if !final {
 		p.forget(f)
 	}
+}
+
+// isFinal reports an error of the bytes themselves, which compiling them again cannot mend.
+func isFinal(err error) bool {
+	return isType[*host.LoadError](err) || isType[*NotAllowedError](err) || errors.Is(err, errImpure)
 }
 
 // forget lets the next call make another flight.

@@ -1,14 +1,18 @@
 package loader_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -37,6 +41,43 @@ func TestRefusedIsDescribed(t *testing.T) {
 			if len(p.Manifest.Tools) != 1 || p.Manifest.Tools[0].Name != name {
 				t.Errorf("%s: manifest %+v, want its tool", name, p.Manifest)
 			}
+		}
+	}
+}
+
+// What a plugin's own bytes are to blame for stays so: its calls do not compile it over and over.
+func TestRefusedForGood(t *testing.T) {
+	const version = "ever another version, made of random numbers, 64 bytes of them.."
+	manifest := abi.AppendManifest(nil, &abi.Manifest{Name: "p", Version: version, ABI: abi.Version,
+		Tools: []abi.ToolSpec{{Name: "p"}}})
+	random := func(k *hosttest.Kit) asm.Instr {
+		at := asm.I32Const(int32(bytes.Index(manifest, []byte(version))))
+		return k.Bytes(manifest) + asm.LocalSet(1) + asm.LocalTee(0) + at + asm.I32Add +
+			asm.I32Const(int32(len(version))) + asm.Call(k.Random) + asm.Drop +
+			asm.LocalGet(0) + asm.LocalGet(1) + asm.Call(k.Output)
+	}
+	for _, c := range []struct {
+		name, want string
+		plugin     hosttest.Plugin
+	}{
+		{"impure", "describes itself differently", hosttest.Plugin{Describe: random}},
+		{"imports more", "is not allowed: it needs kv",
+			hosttest.Plugin{Manifest: manifest, Stamp: true, Needs: abi.Needs{KV: &abi.KVNeed{}}}},
+		{"traps", "initialize: ", hosttest.Plugin{Manifest: manifest, Stamp: true,
+			Initialize: hosttest.Trap}},
+	} {
+		c.plugin.Name = "p"
+		dir, opts := t.TempDir(), options(t)
+		write(t, dir, map[string][]byte{"p.wasm": c.plugin.Bytes()})
+		reads := loader.CountReads(opts)
+		d := open(t, dir, opts)
+		for range 2 {
+			if _, err := call(t, d, "p", "{}"); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.want)
+			}
+		}
+		if n := reads(filepath.Join(dir, "p.wasm")); n != 2 {
+			t.Errorf("%s: read %d times, want 2: to list it, and for the first call", c.name, n)
 		}
 	}
 }
