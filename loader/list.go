@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +21,7 @@ import (
 const (
 	// listVersion changes when what is kept, or what a plugin must fulfil to be kept, changes.
 	listVersion = 1
-	// maxListBytes bounds a kept list, in bytes; a larger file counts as none.
+	// maxListBytes bounds a kept list, in bytes; a larger one is not written, and counts as none.
 	maxListBytes = 64 << 20
 	// racyWindow is how old a file must be before it is kept: a file system stamps its times in
 	// steps, and a change within the same step would not show.
@@ -32,6 +33,7 @@ const (
 type list struct {
 	file string
 	key  []byte
+	max  int64 // bytes of the file
 
 	mu      sync.Mutex
 	old     map[string]entry // by path, as kept
@@ -71,9 +73,9 @@ func openList(dir, origin string, key []byte) *list {
 	name := sha256.Sum256([]byte(origin))
 	l := &list{
 		file: filepath.Join(dir, hex.EncodeToString(name[:16])+".json"),
-		key:  key, old: map[string]entry{}, kept: map[string]entry{},
+		key:  key, max: maxListBytes, old: map[string]entry{}, kept: map[string]entry{},
 	}
-	raw, _, err := read(l.file, maxListBytes)
+	raw, _, err := read(l.file, l.max)
 	if err != nil {
 		return l
 	}
@@ -130,6 +132,10 @@ func (l *list) save() error {
 	raw, err = json.Marshal(sealed{MAC: l.mac(raw), Body: raw})
 	if err != nil {
 		return err
+	}
+	if int64(len(raw)) > l.max {
+		return fmt.Errorf("%d bytes, over the limit of %d bytes: every start reads all plugins again",
+			len(raw), l.max)
 	}
 	if err := os.MkdirAll(filepath.Dir(l.file), 0o700); err != nil {
 		return err
