@@ -16,11 +16,12 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/abihost"
+	"github.com/wasmagent/wasmagent/plugins"
 )
 
 const (
 	// listVersion changes when what is kept, or what a plugin must fulfil to be kept, changes.
-	listVersion = 1
+	listVersion = 2
 	// maxListBytes bounds a kept list, in bytes; a larger one is not written, and counts as none.
 	maxListBytes = 64 << 20
 	// racyWindow is how old a file must be before it is kept: a file system stamps its times in
@@ -44,7 +45,32 @@ type list struct {
 type entry struct {
 	File     identity
 	Digest   string
-	Manifest []byte // as abi.AppendManifest codes it
+	Manifest []byte   // as abi.AppendManifest codes it
+	Bad      verdicts `json:",omitempty"`
+}
+
+// known is what an entry says of a plugin.
+type known struct {
+	digest   string
+	manifest abi.Manifest
+	bad      verdicts
+}
+
+// verdicts say why tools are not offered, by name. To compile schemas takes longer than all else that
+// a list does, so it is done when a plugin is read.
+type verdicts map[string]string
+
+func judge(tools []abi.ToolSpec) verdicts {
+	var bad verdicts
+	for _, t := range tools {
+		if err := plugins.CheckSpec(t); err != nil {
+			if bad == nil {
+				bad = verdicts{}
+			}
+			bad[t.Name] = abi.CleanText(err.Error(), abi.MaxTextChars)
+		}
+	}
+	return bad
 }
 
 // identity tells one state of a file from another without reading it.
@@ -91,23 +117,23 @@ func openList(dir, origin string, key []byte) *list {
 }
 
 // find gives what is kept of the file that info describes.
-func (l *list) find(path string, info fs.FileInfo) (digest string, m abi.Manifest, ok bool) {
+func (l *list) find(path string, info fs.FileInfo) (k known, ok bool) {
 	e, ok := l.old[path]
 	if !ok || e.File != identify(info) {
-		return "", abi.Manifest{}, false
+		return known{}, false
 	}
 	m, err := abihost.ParseManifest(e.Manifest)
 	if err != nil {
-		return "", abi.Manifest{}, false
+		return known{}, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept[path] = e
-	return e.Digest, m, true
+	return known{e.Digest, m, e.Bad}, true
 }
 
 // keep remembers what was learned from a file that was read at a time.
-func (l *list) keep(path string, info fs.FileInfo, at time.Time, digest string, m *abi.Manifest) {
+func (l *list) keep(path string, info fs.FileInfo, at time.Time, k *known) {
 	id := identify(info)
 	if at.Sub(info.ModTime()) < racyWindow || at.Sub(time.Unix(0, id.CTime)) < racyWindow {
 		return
@@ -115,7 +141,9 @@ func (l *list) keep(path string, info fs.FileInfo, at time.Time, digest string, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed = true
-	l.kept[path] = entry{File: id, Digest: digest, Manifest: abi.AppendManifest(nil, m)}
+	l.kept[path] = entry{
+		File: id, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest), Bad: k.bad,
+	}
 }
 
 // save writes the list if it says something new. Entries of files that were not seen are dropped.

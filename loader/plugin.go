@@ -20,7 +20,7 @@ import (
 type plugin struct {
 	Plugin
 	scope  string // the directory's real path and the plugin's name
-	tools  []*tool
+	bad    verdicts
 	opts   *Options
 	engine *host.Engine
 	shelf  *shelf
@@ -90,12 +90,11 @@ func (p *plugin) recall(kept *list) error {
 		return err
 	}
 	p.Size = info.Size()
-	digest, m, ok := kept.find(p.Path, info)
+	k, ok := kept.find(p.Path, info)
 	if !ok {
 		return errUnknown
 	}
-	p.Digest = digest
-	return p.admit(m)
+	return p.admit(&k)
 }
 
 // learn reads the file, and runs its description only when it is not stamped.
@@ -110,8 +109,9 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	if err != nil {
 		return err
 	}
-	kept.keep(p.Path, info, at, p.Digest, &m)
-	return p.admit(m)
+	k := known{p.Digest, m, judge(m.Tools)}
+	kept.keep(p.Path, info, at, &k)
+	return p.admit(&k)
 }
 
 func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error) {
@@ -152,11 +152,11 @@ func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error
 	return m, nil
 }
 
-// admit takes a manifest, unless it needs what nobody granted.
-func (p *plugin) admit(m abi.Manifest) error {
-	p.Manifest = m
+// admit takes what is known, unless the plugin needs what nobody granted.
+func (p *plugin) admit(k *known) error {
+	p.Digest, p.Manifest, p.bad = k.digest, k.manifest, k.bad
 	policy := p.policy()
-	if needs := policy.Missing(&m.Needs); len(needs) > 0 {
+	if needs := policy.Missing(&p.Manifest.Needs); len(needs) > 0 {
 		return &NotAllowedError{Plugin: p.Name, Path: p.Path, Needs: needs}
 	}
 	return nil

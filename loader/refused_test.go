@@ -134,3 +134,45 @@ func TestNewEngine(t *testing.T) {
 		}
 	}
 }
+
+// A tool with a schema that is not good is withheld, and nothing else; a second start knows it without
+// reading the plugin. It takes no name from a good one.
+func TestBrokenSchema(t *testing.T) {
+	dir, opts := t.TempDir(), settled(t)
+	mixed := hosttest.Plugin{Name: "mixed", Stamp: true, Tools: []abi.ToolSpec{
+		{Name: "sound", InputSchema: `{"type":"object"}`},
+		{Name: "input", InputSchema: `{"type":7}`},
+		{Name: "output", OutputSchema: `{"$ref":"https://example.com/s"}`},
+	}}
+	write(t, dir, map[string][]byte{
+		"mixed.wasm": mixed.Bytes(), "other.wasm": hosttest.Tiny("other", "output"),
+	})
+	reads := loader.CountReads(opts)
+	for range 2 {
+		d := open(t, dir, opts)
+		if got, want := toolNames(d), []string{"sound", "output"}; !slices.Equal(got, want) {
+			t.Errorf("tools %v, want %v", got, want)
+		}
+		p := plugin(t, d, "mixed")
+		if p.Err != nil || len(p.Withheld) != 2 || len(p.Tools) != 1 {
+			t.Fatalf("%+v, want one tool, and two withheld", p)
+		}
+		for i, want := range []loader.SpecError{
+			{"mixed", p.Path, "input", "input schema: "}, {"mixed", p.Path, "output", "output schema: "},
+		} {
+			got, ok := errors.AsType[*loader.SpecError](p.Withheld[i])
+			if !ok || !strings.HasPrefix(got.Detail, want.Detail) || len(got.Detail) == len(want.Detail) {
+				t.Fatalf("%v, want %v", p.Withheld[i], want)
+			}
+			if want.Detail = got.Detail; *got != want {
+				t.Errorf("%v, want %v", got, want)
+			}
+		}
+		if result, err := call(t, d, "sound", "{}"); err != nil {
+			t.Errorf("sound: %v, %v", result, err)
+		}
+	}
+	if n := reads(filepath.Join(dir, "mixed.wasm")); n != 3 {
+		t.Errorf("mixed was read %d times, want 3: to list it once, and for two calls", n)
+	}
+}

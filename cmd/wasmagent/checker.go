@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,10 +83,7 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error
 
 func (k *checker) tool(t abi.ToolSpec) {
 	where := "tool " + t.Name
-	if err := plugins.NewRegistry(nil).Add(specOnly{t}); err != nil {
-		if add, ok := errors.AsType[*plugins.AddError](err); ok {
-			err = add.Err
-		}
+	if err := plugins.CheckSpec(t); err != nil {
 		k.err(where, "%v", err)
 	}
 	if n := len(t.Name); n > abi.WarnToolNameBytes {
@@ -128,13 +124,4 @@ func undescribed(schemaText string) []string {
 	}
 	slices.Sort(bare)
 	return bare
-}
-
-// specOnly is a tool to be registered for the sake of its schemas.
-type specOnly struct{ spec abi.ToolSpec }
-
-func (t specOnly) Spec() abi.ToolSpec { return t.spec }
-
-func (t specOnly) Invoke(context.Context, plugins.Call) (plugins.Output, error) {
-	return plugins.Output{}, errors.New("this tool is never called")
 }

@@ -103,7 +103,7 @@ func (a *app) inspectTool(found *target, j *inspectJSON) error {
 		j.Tools[i].print(a.out, a.paint(a.out))
 		return nil
 	}
-	if err := found.catalog.collision(found.tool); err != nil {
+	if err := found.catalog.withheld(found.index, found.tool); err != nil {
 		return err
 	}
 	var names []string

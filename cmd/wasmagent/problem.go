@@ -170,6 +170,10 @@ func (p *problem) addLoadError(err error) {
 	if errors.As(err, &load) {
 		p.Plugin, p.Path = load.Plugin, load.Path
 	}
+	var spec *loader.SpecError
+	if errors.As(err, &spec) {
+		p.Tool, p.Plugin, p.Path = spec.Tool, spec.Plugin, spec.Path
+	}
 	var denied *loader.NotAllowedError
 	if errors.As(err, &denied) {
 		p.Plugin, p.Path, p.Needs = denied.Plugin, denied.Path, denied.Needs
@@ -194,12 +198,15 @@ func (a *app) hintOf(code int, err error) string {
 	}
 	var limit *host.LimitError
 	var trap *host.TrapError
+	var spec *loader.SpecError
 	switch {
 	case errors.As(err, &limit):
 		return "ask for less at a time; limits are the host's defaults, and only a program that " +
 			"embeds it sets others"
 	case errors.As(err, &trap) && code == exitHost:
 		return "the plugin's own code broke while it was loaded: its author must mend it"
+	case errors.As(err, &spec):
+		return "the plugin is at fault: tell its author"
 	}
 	switch code {
 	case exitNotAllowed:

@@ -115,6 +115,17 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 	"other": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: "single"}}}
 	},
+	"good": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: "blurred"}, {Name: "spoken"}}}
+	},
+	"refused": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: "spoken"}},
+			Needs: abi.Needs{KV: &abi.KVNeed{}}}
+	},
+	"mixed": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{
+			{Name: "sound"}, {Name: "blurred", InputSchema: `{"type": 7}`}}}
+	},
 	"unsound": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Description: "Bad.",
 			InputSchema: `{"type": 7}`}}}
