@@ -29,7 +29,7 @@ type entry struct {
 	spec    abi.ToolSpec
 	input   *schema
 	output  *schema // nil when the tool does not describe its result
-	key     *KeyPath
+	key     *keyPath
 	scope   string
 	refused atomic.Int32 // calls in a row whose input the schema allowed and the tool did not
 }
@@ -118,7 +118,7 @@ func (r *Registry) newEntry(t Tool) (e *entry, err error) {
 		return e, err
 	}
 	if path, declared := r.opts.Keys[e.spec.Name]; declared {
-		key, err := ParseKeyPath(path)
+		key, err := parseKeyPath(path)
 		if err != nil {
 			return e, err
 		}
