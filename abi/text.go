@@ -87,8 +87,8 @@ func escapeLen(s string) int {
 	return i
 }
 
-// Hidden reports whether r is neither seen nor a space of a line: a control character, or what cannot
-// be seen, reorders its neighbours or has no meaning of its own. These are what CleanText removes.
+// Hidden reports whether r is neither seen nor a space of a line: a control character, or what
+// cannot be seen, reorders its neighbours or has no meaning of its own. CleanText removes these.
 func Hidden(r rune) bool {
 	switch {
 	case r < 0x80:

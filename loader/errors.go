@@ -31,7 +31,7 @@ func (e *NotAllowedError) Error() string {
 		e.Plugin, show(e.Path), strings.Join(e.Needs, ", "))
 }
 
-// SpecError is a tool of a good plugin that cannot be offered, since one of its schemas is not good.
+// SpecError is a tool of a good plugin that is not offered, since one of its schemas is not good.
 type SpecError struct {
 	Plugin, Path, Tool string
 	Detail             string

@@ -35,8 +35,8 @@ func sealKey(dir string) ([]byte, error) {
 	return readKey(path) // another process may have been first
 }
 
-// removeHalves removes what makeKey left beside path before a time, when its process was killed. What
-// cannot be removed does no harm.
+// removeHalves removes what makeKey left beside path before a time, when its process was killed.
+// What cannot be removed does no harm.
 func removeHalves(path string, before time.Time) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -56,8 +56,8 @@ type known struct {
 	bad      verdicts
 }
 
-// verdicts say why tools are not offered, by name. To compile schemas takes longer than all else that
-// a list does, so it is done when a plugin is read.
+// verdicts say why tools are not offered, by name. To compile schemas takes longer than all else
+// that a list does, so it is done when a plugin is read.
 type verdicts map[string]string
 
 func judge(tools []abi.ToolSpec) verdicts {

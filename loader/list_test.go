@@ -193,7 +193,7 @@ func TestKeyOfWrongLength(t *testing.T) {
 	}
 }
 
-// What a process left that was killed while it made the key goes, once it is old; nothing else does.
+// What a process left that was killed while it made the key goes once it is old, and nothing else.
 func TestKeyLeftovers(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -135,8 +135,8 @@ func TestNewEngine(t *testing.T) {
 	}
 }
 
-// A tool with a schema that is not good is withheld, and nothing else; a second start knows it without
-// reading the plugin. It takes no name from a good one.
+// A tool with a schema that is not good is withheld, and nothing else; a second start knows it
+// without reading the plugin. It takes no name from a good one.
 func TestBrokenSchema(t *testing.T) {
 	dir, opts := t.TempDir(), settled(t)
 	mixed := hosttest.Plugin{Name: "mixed", Stamp: true, Tools: []abi.ToolSpec{
