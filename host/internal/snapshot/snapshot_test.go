@@ -140,6 +140,15 @@ func runModel(t *testing.T, rt *rapid.T, road Road) {
 			}
 			model = append(model[:0], base...)
 		},
+		"wait": func(rt *rapid.T) {
+			m.Unwatch()
+			if rapid.Bool().Draw(rt, "watch again") {
+				m.Watch()
+			} else {
+				check(t, m.Restore(i))
+				model = append(model[:0], base...)
+			}
+		},
 		"trim": func(rt *rapid.T) {
 			check(t, m.Restore(i))
 			check(t, m.Trim())
