@@ -176,7 +176,7 @@ func private(t *testing.T, m *Memory) (n int) {
 	s := new(scratch)
 	base := uint64(uintptr(unsafe.Pointer(&m.space[0])))
 	s.arg = scanArg{
-		size: uint64(unsafe.Sizeof(s.arg)), start: base, end: base + uint64(m.high),
+		size: uint64(unsafe.Sizeof(s.arg)), start: base, end: base + uint64(m.committed),
 		vec: uint64(uintptr(unsafe.Pointer(&s.regions))), vecLen: scanRegions,
 		inverted: pageIsFile | pageIsZero, all: pageIsFile | pageIsZero,
 		any: pageIsPresent | pageIsSwapped,

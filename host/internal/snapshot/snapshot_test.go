@@ -251,8 +251,9 @@ func TestChargeBalances(t *testing.T) {
 	i.Grow(30)
 	expect(5)
 	check(t, m.Restore(i))
-	expect(2)
+	expect(5) // what it grew by may stay resident
 	i.Grow(1)
+	expect(5)
 	m.Free()
 	check(t, m.Close())
 	expect(0)
