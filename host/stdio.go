@@ -73,16 +73,20 @@ func escape(s, keep string) string {
 		return s
 	}
 	var b strings.Builder
+	var quoted []byte
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
 		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
+			const hex = "0123456789abcdef"
+			b.WriteString(`\x`)
+			b.WriteByte(hex[s[0]>>4])
+			b.WriteByte(hex[s[0]&15])
 		case plain(r):
 			b.WriteRune(r)
 		default:
-			quoted := strconv.QuoteRune(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
+			quoted = strconv.AppendQuoteRune(quoted[:0], r)
+			b.Write(quoted[1 : len(quoted)-1])
 		}
 		s = s[size:]
 	}

@@ -49,10 +49,11 @@
 //	block, loop, else, end, nop, try_table            0
 //	call of a small function                          1 and all of that function's cost
 //	call through a table or a reference               65
-//	memory.copy, memory.fill, memory.init             1 and the length in bytes / 16, rounded down
-//	memory.grow that succeeds                         1 and 4,096 a page
-//	table.copy, table.fill, table.init                1 and 1 an element
-//	table.grow that succeeds                          1 and 1 an element
+//	memory.copy, memory.fill, memory.init             32 and the length in bytes / 16, rounded down
+//	memory.grow                                       64 and, if it succeeds, 4,096 a page
+//	table.copy, table.fill, table.init                32 and 1 an element
+//	table.grow                                        64 and, if it succeeds, 1 an element
+//	ref.func                                          64
 //	what a function of the host does                  as the host says; its call costs 1
 //
 // Checks stand at the entry of a function and at the head of each loop, inside it. Each charges for
