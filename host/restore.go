@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host/internal/snapshot"
@@ -90,10 +91,19 @@ func (m *Module) clone() (*instance, error) {
 	return in, nil
 }
 
-// shallowFuel is what a call can use, in units, and hardly have nested deep. The engine keeps the stack
-// that a call grew with the function, so one that used more leaves the function behind. Frames are 16
-// bytes or more, so what stays with most instances is less than 4 MiB.
-const shallowFuel = 1 << 18
+// What a call can use and not have nested deep: units of fuel, at 16 bytes and more a frame less than
+// 4 MiB; or time, in which a stack of more than some 10 MiB cannot even be copied as it grows. Go's guests are
+// charged for far more than they do, so fuel alone does not tell.
+const (
+	shallowFuel = 1 << 18
+	shallowTime = time.Millisecond
+)
+
+// wasDeep says whether the call may have grown a stack that is not worth keeping. The engine keeps it with
+// the function.
+func (in *instance) wasDeep() bool {
+	return in.fuelUsed() > shallowFuel && time.Since(in.run.began) > shallowTime
+}
 
 // release takes an instance back after a call: restored, for the next one, or closed.
 func (m *Module) release(in *instance) error {
@@ -102,7 +112,7 @@ func (m *Module) release(in *instance) error {
 		in.close()
 		return nil
 	}
-	if in.fuelUsed() > shallowFuel {
+	if in.wasDeep() {
 		in.call = in.mod.ExportedFunction(abi.ExportCall)
 	}
 	in.rest()

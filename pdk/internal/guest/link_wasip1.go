@@ -9,7 +9,7 @@ import (
 
 // firstBuffer is how many bytes of a request, a reply or an answer there is room for from the
 // start. What is larger costs one more host call.
-const firstBuffer = 4 << 10
+const firstBuffer = 64 << 10
 
 // The buffers live as long as the instance, so that the host never sees memory that the collector
 // has taken back. They are made before the first call.
