@@ -71,3 +71,30 @@ func TestHostWritesToCleanPages(t *testing.T) {
 		})
 	}
 }
+
+// What an observer is given is its own: it may write to it, and keep it.
+func TestOutputIsTheObservers(t *testing.T) {
+	const text = "some text"
+	wasm := hosttest.Plugin{Name: "t", Pages: 40,
+		Call: hosttest.Then(hosttest.Print(1, text), hosttest.Echo)}.Bytes()
+	e := verified(t)
+	m := hosttest.Compile(t, e, wasm, host.Policy{})
+	mustRestore(t, m)
+	var kept []byte
+	for i := range 5 {
+		obs := &host.Observer{Output: func(_ bool, b []byte) {
+			if string(b) != text {
+				t.Errorf("call %d printed %q", i, b)
+			}
+			if kept = b; i == 3 {
+				clear(b)
+			}
+		}}
+		if reply, err := call(t.Context(), m, "hi", obs); string(reply) != okReply("hi") {
+			t.Errorf("call %d: %q, %v", i, reply, err)
+		}
+	}
+	if err := m.Close(t.Context()); err != nil || string(kept) != text {
+		t.Errorf("%q, %v", kept, err)
+	}
+}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func (s *stream) reset(limit int64, sink func(stderr bool, b []byte)) {
 
 func (s *stream) Write(b []byte) (int, error) {
 	if room := s.limit - s.passed; room > 0 && s.sink != nil {
-		part := b[:min(int64(len(b)), room)]
+		part := bytes.Clone(b[:min(int64(len(b)), room)]) // of the guest's memory, which may go
 		s.passed += int64(len(part))
 		s.sink(s.stderr, part)
 	}
