@@ -27,7 +27,7 @@
 //   - takes active data segments out of it, in their order, for the host to copy;
 //   - exports the start function as wasmagent_internal_start and no longer starts it;
 //   - opens the memory's maximum to [MemoryPages], so that the host's allocator decides;
-//   - keeps every table from growing past Limits.TableElements;
+//   - keeps every table from growing past its share of Limits.TableElements;
 //   - adds the fuel, wasmagent_internal_fuel, and checks that call wasmagent_internal.tick;
 //   - gives functions their new numbers everywhere, also in the name section, since tick comes
 //     before them as the last imported function;
