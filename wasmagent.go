@@ -71,7 +71,7 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 func (b *Toolbox) Tools() iter.Seq[abi.ToolSpec] { return b.registry.Specs() }
 
 // Problems lists the plugins and tools that are not on offer, each with its reason: *loader.LoadError,
-// *loader.NotAllowedError, *loader.CollisionError, *plugins.AddError.
+// *loader.NotAllowedError, *loader.SpecError, *loader.CollisionError, *plugins.AddError.
 func (b *Toolbox) Problems() []error { return b.problems }
 
 // Call runs a tool with JSON arguments. A plugin is compiled when it is first called.

@@ -17,6 +17,7 @@ const (
 
 // Limits of the contract, which no policy can raise.
 const (
+	MaxDepth          = 64        // arrays and maps of arguments or of a result inside one another
 	MaxTools          = 256       // tools a plugin
 	MaxSchemaBytes    = 64 << 10  // bytes of JSON Schema a plugin, all tools together
 	MaxTextChars      = 1024      // characters of a name, title, description or reason, cut beyond

@@ -5,9 +5,6 @@ import (
 	"strconv"
 )
 
-// MaxDepth is how many arrays and maps of arguments or of a result may lie inside one another.
-const MaxDepth = 64
-
 // DecodeError is bytes that are not what their reader expects there.
 type DecodeError struct {
 	Offset int    // the first byte of the value that is wrong

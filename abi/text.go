@@ -35,7 +35,7 @@ func CleanText(s string, max int) string {
 			space = kept > 0
 			continue
 		}
-		if !unicode.IsPrint(r) || isInvisible(r) {
+		if Hidden(r) {
 			continue
 		}
 		for _, c := range [...]rune{' ', r} {
@@ -87,11 +87,16 @@ func escapeLen(s string) int {
 	return i
 }
 
-// isInvisible reports the characters that unicode.IsPrint lets pass and nobody sees.
-func isInvisible(r rune) bool {
+// Hidden reports whether r is neither seen nor a space of a line: a control character, or what
+// cannot be seen, reorders its neighbours or has no meaning of its own. CleanText removes these.
+func Hidden(r rune) bool {
 	switch {
 	case r < 0x80:
+		return r < ' ' || r == 0x7f
+	case unicode.Is(unicode.Zs, r):
 		return false
+	case !unicode.IsPrint(r):
+		return true
 	case unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
 		return true
 	case unicode.Is(unicode.Variation_Selector, r):

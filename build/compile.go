@@ -37,7 +37,7 @@ var ErrNoGo = errors.New("no go command: install Go from https://go.dev/dl and p
 // CompileError is a plugin that the go command did not compile.
 type CompileError struct {
 	Dir    string
-	Output string // what the go command said, the last MaxOutput bytes of it
+	Output string // what the go command said, the last 16 KiB of it
 }
 
 func (e *CompileError) Error() string { return fmt.Sprintf("go build in %s:\n%s", e.Dir, e.Output) }

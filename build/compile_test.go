@@ -92,13 +92,13 @@ func TestCompileErrors(t *testing.T) {
 }
 
 func TestReadVerbose(t *testing.T) {
-	long := strings.Repeat("x: y\n", MaxOutput)
+	long := strings.Repeat("x: y\n", maxOutput)
 	for _, c := range []struct{ name, in, said, seen string }{
 		{"paths", "fmt\nexample.test/a\n", "", "fmt example.test/a"},
 		{"an error", "fmt\n# example.test/a\nmain.go:1: no\n", "# example.test/a\nmain.go:1: no",
 			"fmt"},
 		{"no line break at the end", "go: no module", "go: no module", ""},
-		{"the last bytes", long, strings.TrimSpace(long[len(long)-MaxOutput:]), ""},
+		{"the last bytes", long, strings.TrimSpace(long[len(long)-maxOutput:]), ""},
 	} {
 		var seen []string
 		said := readVerbose(strings.NewReader(c.in), func(p string) { seen = append(seen, p) })

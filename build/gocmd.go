@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// MaxOutput is how many bytes of the go command's output an error keeps.
-const MaxOutput = 16 << 10
+// maxOutput is how many bytes of the go command's output an error keeps.
+const maxOutput = 16 << 10
 
 // killDelay is how long the go command may take to end its own children once it is interrupted.
 const killDelay = 2 * time.Second
@@ -73,7 +73,7 @@ func interrupt(p *os.Process) error {
 }
 
 // readVerbose reads what go build -v writes: import paths, which go to seen, and what the command
-// has to say, of which the last MaxOutput bytes are kept.
+// has to say, of which the last maxOutput bytes are kept.
 func readVerbose(r io.Reader, seen func(string)) string {
 	var said []byte
 	for lines := bufio.NewReader(r); ; {
@@ -82,7 +82,7 @@ func readVerbose(r io.Reader, seen func(string)) string {
 		case path == "":
 		case strings.ContainsAny(path, " :#"):
 			said = append(said, line...)
-			said = said[max(0, len(said)-MaxOutput):]
+			said = said[max(0, len(said)-maxOutput):]
 		case seen != nil:
 			seen(path)
 		}

@@ -124,39 +124,3 @@ func shown(name string) string {
 		return fmt.Sprintf("%q", clean)
 	}
 }
-
-// missingGrants lists what a plugin needs, by its imports or its manifest, and cannot have. A need
-// that all its entries mark as optional does not count: its functions answer "denied".
-func missingGrants(f *rewrite.Facts, m *abi.Manifest) (missing []string) {
-	needs := &m.Needs
-	optionalHTTP := len(needs.HTTP) > 0 &&
-		!slices.ContainsFunc(needs.HTTP, func(n abi.HTTPNeed) bool { return !n.Optional })
-	if !optionalHTTP && (len(needs.HTTP) > 0 || imports(f, "http")) {
-		missing = append(missing, "http")
-	}
-	optionalKV := needs.KV != nil && needs.KV.Optional
-	if !optionalKV && (needs.KV != nil || imports(f, "kv")) {
-		missing = append(missing, "kv")
-	}
-	for _, n := range needs.Files {
-		if !n.Optional {
-			missing = append(missing, "files "+n.Guest)
-		}
-	}
-	for _, n := range needs.Env {
-		if n.Default == "" {
-			missing = append(missing, "env "+n.Name)
-		}
-	}
-	for _, n := range needs.Secrets {
-		missing = append(missing, "secret "+n.Name)
-	}
-	return missing
-}
-
-// imports reports whether a host function is imported.
-func imports(f *rewrite.Facts, name string) bool {
-	return slices.ContainsFunc(f.Imports, func(im rewrite.Import) bool {
-		return im.Module == abi.ImportModule && im.Name == name
-	})
-}

@@ -148,7 +148,7 @@ type ModuleError struct{ Problems []string }
 func (e *ModuleError) Error() string { return strings.Join(e.Problems, "; ") }
 
 // GrantError is a plugin that needs what its policy does not grant. It is the cause of a LoadError.
-type GrantError struct{ Missing []string } // such as "http", "kv", "secret API_KEY"
+type GrantError struct{ Missing []string } // as Policy.Missing names it
 
 func (e *GrantError) Error() string {
 	return "needs what is not granted: " + strings.Join(e.Missing, ", ")

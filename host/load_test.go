@@ -279,9 +279,15 @@ func TestGrants(t *testing.T) {
 		Secrets: []abi.ValueNeed{{Name: "API_KEY"}}}
 	err := refuse(t, hosttest.Plugin{Name: "t", Needs: needs}.Bytes(), host.Policy{})
 	grant, ok := errors.AsType[*host.GrantError](err)
-	want := []string{"http", "kv", "files /data", "env HOME", "secret API_KEY"}
+	want := []string{"config depth", "env HOME", "files /data ro", "http example.com", "kv",
+		"secret API_KEY"}
 	if !ok || !slices.Equal(grant.Missing, want) {
 		t.Errorf("%v", err)
+	}
+
+	policy := host.Policy{Config: map[string]abi.Raw{"depth": abi.AppendInt(nil, 7)}}
+	if got := policy.Missing(&needs); !slices.Equal(got, want[1:]) {
+		t.Errorf("with its config: %q is missing, want %q", got, want[1:])
 	}
 
 	undeclared := hosttest.Plugin{Name: "t", Needs: needs}

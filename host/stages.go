@@ -28,7 +28,7 @@ func (m *Module) load(ctx context.Context, wasm []byte) (err error) {
 	if m.manifest, err = readManifest(raw, wasm); err != nil {
 		return &LoadError{Stage: "manifest", Err: err}
 	}
-	if missing := missingGrants(m.code.facts, &m.manifest); len(missing) > 0 {
+	if missing := m.policy.missing(m.code.facts, &m.manifest.Needs); len(missing) > 0 {
 		return &LoadError{Stage: "grants", Err: &GrantError{Missing: missing}}
 	}
 	if err = in.load(ctx, stageWarmup, nil, abi.ExportWarmup); err != nil {

@@ -29,5 +29,7 @@
 // # Names
 //
 // Two plugins of one directory that claim the same tool name lose it both: whoever came first
-// would otherwise be decided by a file name. [Plugin.Withheld] names both files.
+// would otherwise be decided by a file name. [Plugin.Withheld] names both files. A tool whose
+// schema does not compile is withheld, too, and claims no name. That is found out when the plugin
+// is read, and kept with the list.
 package loader

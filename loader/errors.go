@@ -31,6 +31,16 @@ func (e *NotAllowedError) Error() string {
 		e.Plugin, show(e.Path), strings.Join(e.Needs, ", "))
 }
 
+// SpecError is a tool of a good plugin that is not offered, since one of its schemas is not good.
+type SpecError struct {
+	Plugin, Path, Tool string
+	Detail             string
+}
+
+func (e *SpecError) Error() string {
+	return fmt.Sprintf("tool %q of plugin %q (%s): %s", e.Tool, e.Plugin, show(e.Path), e.Detail)
+}
+
 // CollisionError is a name that several files claim. None of them gets it.
 type CollisionError struct {
 	What  string   // "tool" or "plugin"

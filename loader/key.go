@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 const (
 	keyFile  = "cache.key"
 	keyBytes = 32
+	halfAge  = time.Hour // of a file of makeKey whose maker cannot be at work any more
 )
 
 // sealKey gives the key that seals the caches, and makes it when there is none. Whoever can write the
@@ -21,6 +24,7 @@ func sealKey(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
 	path := filepath.Join(dir, keyFile)
+	removeHalves(path, time.Now().Add(-halfAge))
 	key, err := readKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
@@ -29,6 +33,23 @@ func sealKey(dir string) ([]byte, error) {
 		return nil, err
 	}
 	return readKey(path) // another process may have been first
+}
+
+// removeHalves removes what makeKey left beside path before a time, when its process was killed.
+// What cannot be removed does no harm.
+func removeHalves(path string, before time.Time) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), keyFile+".") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().Before(before) {
+			os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
 }
 
 func readKey(path string) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,12 +16,13 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/abihost"
+	"github.com/wasmagent/wasmagent/plugins"
 )
 
 const (
 	// listVersion changes when what is kept, or what a plugin must fulfil to be kept, changes.
-	listVersion = 1
-	// maxListBytes bounds a kept list, in bytes; a larger file counts as none.
+	listVersion = 2
+	// maxListBytes bounds a kept list, in bytes; a larger one is not written, and counts as none.
 	maxListBytes = 64 << 20
 	// racyWindow is how old a file must be before it is kept: a file system stamps its times in
 	// steps, and a change within the same step would not show.
@@ -32,6 +34,7 @@ const (
 type list struct {
 	file string
 	key  []byte
+	max  int64 // bytes of the file
 
 	mu      sync.Mutex
 	old     map[string]entry // by path, as kept
@@ -42,7 +45,32 @@ type list struct {
 type entry struct {
 	File     identity
 	Digest   string
-	Manifest []byte // as abi.AppendManifest codes it
+	Manifest []byte   // as abi.AppendManifest codes it
+	Bad      verdicts `json:",omitempty"`
+}
+
+// known is what an entry says of a plugin.
+type known struct {
+	digest   string
+	manifest abi.Manifest
+	bad      verdicts
+}
+
+// verdicts say why tools are not offered, by name. To compile schemas takes longer than all else
+// that a list does, so it is done when a plugin is read.
+type verdicts map[string]string
+
+func judge(tools []abi.ToolSpec) verdicts {
+	var bad verdicts
+	for _, t := range tools {
+		if err := plugins.CheckSpec(t); err != nil {
+			if bad == nil {
+				bad = verdicts{}
+			}
+			bad[t.Name] = abi.CleanText(err.Error(), abi.MaxTextChars)
+		}
+	}
+	return bad
 }
 
 // identity tells one state of a file from another without reading it.
@@ -71,9 +99,9 @@ func openList(dir, origin string, key []byte) *list {
 	name := sha256.Sum256([]byte(origin))
 	l := &list{
 		file: filepath.Join(dir, hex.EncodeToString(name[:16])+".json"),
-		key:  key, old: map[string]entry{}, kept: map[string]entry{},
+		key:  key, max: maxListBytes, old: map[string]entry{}, kept: map[string]entry{},
 	}
-	raw, _, err := read(l.file, maxListBytes)
+	raw, _, err := read(l.file, l.max)
 	if err != nil {
 		return l
 	}
@@ -89,23 +117,23 @@ func openList(dir, origin string, key []byte) *list {
 }
 
 // find gives what is kept of the file that info describes.
-func (l *list) find(path string, info fs.FileInfo) (digest string, m abi.Manifest, ok bool) {
+func (l *list) find(path string, info fs.FileInfo) (k known, ok bool) {
 	e, ok := l.old[path]
 	if !ok || e.File != identify(info) {
-		return "", abi.Manifest{}, false
+		return known{}, false
 	}
 	m, err := abihost.ParseManifest(e.Manifest)
 	if err != nil {
-		return "", abi.Manifest{}, false
+		return known{}, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept[path] = e
-	return e.Digest, m, true
+	return known{e.Digest, m, e.Bad}, true
 }
 
 // keep remembers what was learned from a file that was read at a time.
-func (l *list) keep(path string, info fs.FileInfo, at time.Time, digest string, m *abi.Manifest) {
+func (l *list) keep(path string, info fs.FileInfo, at time.Time, k *known) {
 	id := identify(info)
 	if at.Sub(info.ModTime()) < racyWindow || at.Sub(time.Unix(0, id.CTime)) < racyWindow {
 		return
@@ -113,7 +141,9 @@ func (l *list) keep(path string, info fs.FileInfo, at time.Time, digest string, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed = true
-	l.kept[path] = entry{File: id, Digest: digest, Manifest: abi.AppendManifest(nil, m)}
+	l.kept[path] = entry{
+		File: id, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest), Bad: k.bad,
+	}
 }
 
 // save writes the list if it says something new. Entries of files that were not seen are dropped.
@@ -130,6 +160,10 @@ func (l *list) save() error {
 	raw, err = json.Marshal(sealed{MAC: l.mac(raw), Body: raw})
 	if err != nil {
 		return err
+	}
+	if int64(len(raw)) > l.max {
+		return fmt.Errorf("%d bytes, over the limit of %d bytes: every start reads all plugins again",
+			len(raw), l.max)
 	}
 	if err := os.MkdirAll(filepath.Dir(l.file), 0o700); err != nil {
 		return err

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -188,6 +189,32 @@ func TestKeyOfWrongLength(t *testing.T) {
 		want := fmt.Sprintf("cache key %s: %d bytes instead of 32: remove it", path, n)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// What a process left that was killed while it made the key goes once it is old, and nothing else.
+func TestKeyLeftovers(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		age  time.Duration
+		want bool // it stays
+	}{
+		{"cache.key.1234", 2 * time.Hour, false},
+		{"cache.key.1234", time.Minute, true}, // its maker may be at work
+		{"cache.key", 2 * time.Hour, true},
+		{"cache.keys", 2 * time.Hour, true},
+		{"other.1234", 2 * time.Hour, true},
+	} {
+		opts := options(t)
+		write(t, opts.StateDir, map[string][]byte{c.name: make([]byte, 32)})
+		path, then := filepath.Join(opts.StateDir, c.name), time.Now().Add(-c.age)
+		if err := errors.Join(os.Chmod(path, 0o600), os.Chtimes(path, then, then)); err != nil {
+			t.Fatal(err)
+		}
+		open(t, t.TempDir(), opts)
+		if _, err := os.Stat(path); (err == nil) != c.want {
+			t.Errorf("%s of %v: %v, want it to stay: %v", c.name, c.age, err, c.want)
 		}
 	}
 }

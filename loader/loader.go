@@ -121,7 +121,9 @@ type Plugin struct {
 	Size     int64        // bytes
 	Manifest abi.Manifest // with every text cleaned; zero when it could not be read
 	Err      error        // why it offers no tools: *LoadError or *NotAllowedError; else nil
-	Withheld []error      // tools of it that are not offered, each with its reason
+
+	Tools    []plugins.Tool // on offer, in the order of Manifest
+	Withheld []error        // the others: for each a *SpecError or *CollisionError
 }
 
 // Dir is a directory of plugins, safe for concurrent use.
@@ -167,9 +169,7 @@ func (d *Dir) Plugins() []Plugin {
 func (d *Dir) Tools() []plugins.Tool {
 	var list []plugins.Tool
 	for _, p := range d.plugins {
-		for _, t := range p.tools {
-			list = append(list, t)
-		}
+		list = append(list, p.Tools...)
 	}
 	return list
 }
@@ -258,29 +258,34 @@ func newEngine(ctx context.Context, key []byte, opts *Options) (*host.Engine, er
 	})
 }
 
-// offer gives every plugin its tools, except those whose name another plugin claims too.
+// offer gives every plugin its tools, except those that are not good and those whose name another
+// plugin claims too.
 func offer(all []*plugin) {
 	claims := map[string][]string{}
 	for _, p := range all {
-		if p.Err != nil {
-			continue
-		}
 		for _, t := range p.Manifest.Tools {
-			claims[t.Name] = append(claims[t.Name], p.Path)
+			if p.Err == nil && p.bad[t.Name] == "" {
+				claims[t.Name] = append(claims[t.Name], p.Path)
+			}
 		}
 	}
 	for _, p := range all {
-		if p.Err != nil {
-			continue
+		if p.Err == nil {
+			p.offer(claims)
 		}
-		for _, spec := range p.Manifest.Tools {
-			if paths := claims[spec.Name]; len(paths) > 1 {
-				p.Withheld = append(p.Withheld, &CollisionError{
-					What: "tool", Name: spec.Name, Paths: slices.Sorted(slices.Values(paths)),
-				})
-				continue
-			}
-			p.tools = append(p.tools, newTool(p, spec))
+	}
+}
+
+func (p *plugin) offer(claims map[string][]string) {
+	for _, spec := range p.Manifest.Tools {
+		if detail := p.bad[spec.Name]; detail != "" {
+			p.Withheld = append(p.Withheld, &SpecError{p.Name, p.Path, spec.Name, detail})
+		} else if paths := claims[spec.Name]; len(paths) > 1 {
+			p.Withheld = append(p.Withheld, &CollisionError{
+				What: "tool", Name: spec.Name, Paths: slices.Sorted(slices.Values(paths)),
+			})
+		} else {
+			p.Tools = append(p.Tools, newTool(p, spec))
 		}
 	}
 }

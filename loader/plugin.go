@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -21,7 +20,7 @@ import (
 type plugin struct {
 	Plugin
 	scope  string // the directory's real path and the plugin's name
-	tools  []*tool
+	bad    verdicts
 	opts   *Options
 	engine *host.Engine
 	shelf  *shelf
@@ -91,12 +90,11 @@ func (p *plugin) recall(kept *list) error {
 		return err
 	}
 	p.Size = info.Size()
-	digest, m, ok := kept.find(p.Path, info)
+	k, ok := kept.find(p.Path, info)
 	if !ok {
 		return errUnknown
 	}
-	p.Digest = digest
-	return p.admit(m)
+	return p.admit(&k)
 }
 
 // learn reads the file, and runs its description only when it is not stamped.
@@ -111,8 +109,9 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	if err != nil {
 		return err
 	}
-	kept.keep(p.Path, info, at, p.Digest, &m)
-	return p.admit(m)
+	k := known{p.Digest, m, judge(m.Tools)}
+	kept.keep(p.Path, info, at, &k)
+	return p.admit(&k)
 }
 
 func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error) {
@@ -137,7 +136,8 @@ func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error
 // to decide. admit says what it needs; refused stands when only its imports tell.
 func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error) (
 	abi.Manifest, error) {
-	raw, err := p.engine.Describe(ctx, wasm, host.Policy{Limits: p.opts.limits()})
+	policy := p.policy()
+	raw, err := p.engine.Describe(ctx, wasm, policy)
 	if err != nil {
 		return abi.Manifest{}, refused
 	}
@@ -145,17 +145,18 @@ func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error
 	if err != nil {
 		return abi.Manifest{}, refused
 	}
-	if len(required(&m.Needs)) == 0 {
+	if len(policy.Missing(&m.Needs)) == 0 {
 		p.Manifest = m
 		return m, refused
 	}
 	return m, nil
 }
 
-// admit takes a manifest, unless it needs what nobody granted.
-func (p *plugin) admit(m abi.Manifest) error {
-	p.Manifest = m
-	if needs := required(&m.Needs); len(needs) > 0 {
+// admit takes what is known, unless the plugin needs what nobody granted.
+func (p *plugin) admit(k *known) error {
+	p.Digest, p.Manifest, p.bad = k.digest, k.manifest, k.bad
+	policy := p.policy()
+	if needs := policy.Missing(&p.Manifest.Needs); len(needs) > 0 {
 		return &NotAllowedError{Plugin: p.Name, Path: p.Path, Needs: needs}
 	}
 	return nil
@@ -219,7 +220,7 @@ func (f *flight) fly(ctx context.Context) {
 		p.shelf.put(f)
 		return
 	}
-	_, final := errors.AsType[*host.LoadError](f.err)
+	final := isFinal(f.err)
 	if context.Cause(ctx) == host.ErrClosed {
 		f.err = host.ErrClosed
 	} else {
@@ -228,6 +229,11 @@ func (f *flight) fly(ctx context.Context) {
 	if !final {
 		p.forget(f)
 	}
+}
+
+// isFinal reports an error of the bytes themselves, which compiling them again cannot mend.
+func isFinal(err error) bool {
+	return isType[*host.LoadError](err) || isType[*NotAllowedError](err) || errors.Is(err, errImpure)
 }
 
 // forget lets the next call make another flight.
@@ -262,8 +268,11 @@ func (p *plugin) load(ctx context.Context) (*host.Module, error) {
 var errImpure = errors.New("it describes itself differently than when it was listed: " +
 	abi.ExportDescribe + " must always give the same manifest")
 
+// policy is what the plugin may do.
+func (p *plugin) policy() host.Policy { return host.Policy{Limits: p.opts.limits()} }
+
 func (p *plugin) compile(ctx context.Context, wasm []byte) (*host.Module, error) {
-	module, err := p.engine.Compile(ctx, wasm, host.Policy{Limits: p.opts.limits()})
+	module, err := p.engine.Compile(ctx, wasm, p.policy())
 	if need, ok := errors.AsType[*host.GrantError](err); ok {
 		return nil, &NotAllowedError{Plugin: p.Name, Path: p.Path, Needs: need.Missing}
 	}
@@ -295,39 +304,6 @@ func (p *plugin) close() error {
 		return nil
 	}
 	return f.module.Close(context.Background())
-}
-
-// required names what must be granted, sorted; what is optional is not.
-func required(n *abi.Needs) []string {
-	var list []string
-	for _, h := range n.HTTP {
-		if !h.Optional {
-			list = append(list, "http "+h.Host)
-		}
-	}
-	if n.KV != nil && !n.KV.Optional {
-		list = append(list, "kv")
-	}
-	for _, f := range n.Files {
-		if !f.Optional {
-			list = append(list, "files "+f.Guest+" "+f.Mode)
-		}
-	}
-	for _, v := range n.Env {
-		if v.Default == "" {
-			list = append(list, "env "+v.Name)
-		}
-	}
-	for _, v := range n.Config {
-		if v.Default == "" {
-			list = append(list, "config "+v.Name)
-		}
-	}
-	for _, v := range n.Secrets {
-		list = append(list, "secret "+v.Name)
-	}
-	slices.Sort(list)
-	return list
 }
 
 // scopeOf names a plugin among all of this machine: where it really lies, and its name.

@@ -1,14 +1,18 @@
 package loader_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -37,6 +41,43 @@ func TestRefusedIsDescribed(t *testing.T) {
 			if len(p.Manifest.Tools) != 1 || p.Manifest.Tools[0].Name != name {
 				t.Errorf("%s: manifest %+v, want its tool", name, p.Manifest)
 			}
+		}
+	}
+}
+
+// What a plugin's own bytes are to blame for stays so: its calls do not compile it over and over.
+func TestRefusedForGood(t *testing.T) {
+	const version = "ever another version, made of random numbers, 64 bytes of them.."
+	manifest := abi.AppendManifest(nil, &abi.Manifest{Name: "p", Version: version, ABI: abi.Version,
+		Tools: []abi.ToolSpec{{Name: "p"}}})
+	random := func(k *hosttest.Kit) asm.Instr {
+		at := asm.I32Const(int32(bytes.Index(manifest, []byte(version))))
+		return k.Bytes(manifest) + asm.LocalSet(1) + asm.LocalTee(0) + at + asm.I32Add +
+			asm.I32Const(int32(len(version))) + asm.Call(k.Random) + asm.Drop +
+			asm.LocalGet(0) + asm.LocalGet(1) + asm.Call(k.Output)
+	}
+	for _, c := range []struct {
+		name, want string
+		plugin     hosttest.Plugin
+	}{
+		{"impure", "describes itself differently", hosttest.Plugin{Describe: random}},
+		{"imports more", "is not allowed: it needs kv",
+			hosttest.Plugin{Manifest: manifest, Stamp: true, Needs: abi.Needs{KV: &abi.KVNeed{}}}},
+		{"traps", "initialize: ", hosttest.Plugin{Manifest: manifest, Stamp: true,
+			Initialize: hosttest.Trap}},
+	} {
+		c.plugin.Name = "p"
+		dir, opts := t.TempDir(), options(t)
+		write(t, dir, map[string][]byte{"p.wasm": c.plugin.Bytes()})
+		reads := loader.CountReads(opts)
+		d := open(t, dir, opts)
+		for range 2 {
+			if _, err := call(t, d, "p", "{}"); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.want)
+			}
+		}
+		if n := reads(filepath.Join(dir, "p.wasm")); n != 2 {
+			t.Errorf("%s: read %d times, want 2: to list it, and for the first call", c.name, n)
 		}
 	}
 }
@@ -91,5 +132,47 @@ func TestNewEngine(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A tool with a schema that is not good is withheld, and nothing else; a second start knows it
+// without reading the plugin. It takes no name from a good one.
+func TestBrokenSchema(t *testing.T) {
+	dir, opts := t.TempDir(), settled(t)
+	mixed := hosttest.Plugin{Name: "mixed", Stamp: true, Tools: []abi.ToolSpec{
+		{Name: "sound", InputSchema: `{"type":"object"}`},
+		{Name: "input", InputSchema: `{"type":7}`},
+		{Name: "output", OutputSchema: `{"$ref":"https://example.com/s"}`},
+	}}
+	write(t, dir, map[string][]byte{
+		"mixed.wasm": mixed.Bytes(), "other.wasm": hosttest.Tiny("other", "output"),
+	})
+	reads := loader.CountReads(opts)
+	for range 2 {
+		d := open(t, dir, opts)
+		if got, want := toolNames(d), []string{"sound", "output"}; !slices.Equal(got, want) {
+			t.Errorf("tools %v, want %v", got, want)
+		}
+		p := plugin(t, d, "mixed")
+		if p.Err != nil || len(p.Withheld) != 2 || len(p.Tools) != 1 {
+			t.Fatalf("%+v, want one tool, and two withheld", p)
+		}
+		for i, want := range []loader.SpecError{
+			{"mixed", p.Path, "input", "input schema: "}, {"mixed", p.Path, "output", "output schema: "},
+		} {
+			got, ok := errors.AsType[*loader.SpecError](p.Withheld[i])
+			if !ok || !strings.HasPrefix(got.Detail, want.Detail) || len(got.Detail) == len(want.Detail) {
+				t.Fatalf("%v, want %v", p.Withheld[i], want)
+			}
+			if want.Detail = got.Detail; *got != want {
+				t.Errorf("%v, want %v", got, want)
+			}
+		}
+		if result, err := call(t, d, "sound", "{}"); err != nil {
+			t.Errorf("sound: %v, %v", result, err)
+		}
+	}
+	if n := reads(filepath.Join(dir, "mixed.wasm")); n != 3 {
+		t.Errorf("mixed was read %d times, want 3: to list it once, and for two calls", n)
 	}
 }

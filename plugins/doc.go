@@ -6,7 +6,7 @@
 // A [Tool] says what it is by a spec and is invoked with a [Call]; a [Registry] has many and calls
 // them by name. [Registry.Call] is one straight function. It finds the tool; checks that the
 // arguments are JSON that can be carried to any tool without loss and that the tool's JSON Schema
-// allows them; derives the call's idempotency key, where the operator has declared a [KeyPath] for
+// allows them; derives the call's idempotency key, where the operator has declared a path to it for
 // the tool; claims that key in a [Ledger], which may find that the call is done already; runs the
 // tool; checks its result against the tool's output schema; and settles the claim. Whatever stops a
 // call before the tool runs leaves nothing behind.
@@ -21,8 +21,8 @@
 //
 // # Limits
 //
-// Arguments have at most [MaxInput] bytes, schemas [MaxSchemaBytes], keys [MaxKeyBytes]; a schema may
-// refer to nothing outside itself, and holding a value against it is bounded by [MaxSchemaSteps].
+// Arguments have at most [MaxInput] bytes, schemas [MaxSchemaBytes], keys 4 KiB; a schema may
+// refer to nothing outside itself, and the steps of holding a value against it are bounded.
 // What the tool itself may use up is its maker's to bound.
 //
 // # For implementers

@@ -9,51 +9,42 @@ import (
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
-	"github.com/wasmagent/wasmagent/abi/transcode"
 )
 
 // Limits of keys.
 const (
-	MaxKeyBytes  = 4096 // of the value that identifies a call
+	maxKeyBytes  = 4096 // of the value that identifies a call
 	maxListed    = 20   // fields of the arguments that a refusal lists
 	maxPathDepth = 64   // names of a path; arguments are no deeper
 )
 
-// KeyPath names the input field that identifies a tool's calls: dot-separated field names, object
+// keyPath names the input field that identifies a tool's calls: dot-separated field names, object
 // look-ups only. Nothing in it is escaped, trimmed or an array index.
-type KeyPath struct{ fields []string }
+type keyPath struct{ fields []string }
 
-// ParseKeyPath reads a path such as order.id.
-func ParseKeyPath(path string) (KeyPath, error) {
+// parseKeyPath reads a path such as order.id.
+func parseKeyPath(path string) (keyPath, error) {
 	if path == "" {
-		return KeyPath{}, fmt.Errorf("idempotency path: empty")
+		return keyPath{}, fmt.Errorf("idempotency path: empty")
 	}
 	fields := strings.Split(path, ".")
 	if len(fields) > maxPathDepth {
-		return KeyPath{}, fmt.Errorf("idempotency path: %d names, at most %d", len(fields),
+		return keyPath{}, fmt.Errorf("idempotency path: %d names, at most %d", len(fields),
 			maxPathDepth)
 	}
 	if i := slices.Index(fields, ""); i >= 0 {
-		return KeyPath{}, fmt.Errorf("idempotency path %q: name %d of %d is empty", path, i+1,
+		return keyPath{}, fmt.Errorf("idempotency path %q: name %d of %d is empty", path, i+1,
 			len(fields))
 	}
-	return KeyPath{fields}, nil
+	return keyPath{fields}, nil
 }
 
-func (p KeyPath) String() string { return strings.Join(p.fields, ".") }
+func (p keyPath) String() string { return strings.Join(p.fields, ".") }
 
-// Derive gives the key of a call of tool with these JSON arguments, "<tool>:<value>". Order and
-// other fields of the arguments never change it. Its error is a *KeyError, which says what stopped it
-// and which fields the arguments have, or a *transcode.CarriageError for what is not JSON.
-func (p KeyPath) Derive(tool string, input json.RawMessage) (string, error) {
-	raw, err := transcode.AppendMsgpack(nil, input)
-	if err != nil {
-		return "", err
-	}
-	return p.derive(tool, raw)
-}
-
-func (p KeyPath) derive(tool string, input abi.Raw) (string, error) {
+// derive gives the key of a call of tool with these arguments, "<tool>:<value>". Order and other
+// fields of the arguments never change it. Its error is a *KeyError, which says what stopped it and
+// which fields the arguments have.
+func (p keyPath) derive(tool string, input abi.Raw) (string, error) {
 	at := input
 	for i, field := range p.fields {
 		next, found := lookUp(at, field)
@@ -86,8 +77,8 @@ func keyValue(v abi.Raw) (text, refusal string) {
 		switch {
 		case len(s) == 0:
 			return "", "an empty string; want a non-empty string or a number"
-		case len(s) > MaxKeyBytes:
-			return "", fmt.Sprintf("a string of %d bytes; a key has at most %d", len(s), MaxKeyBytes)
+		case len(s) > maxKeyBytes:
+			return "", fmt.Sprintf("a string of %d bytes; a key has at most %d", len(s), maxKeyBytes)
 		}
 		return string(s), ""
 	case abi.KindInt:
@@ -139,7 +130,7 @@ func lookUp(v abi.Raw, field string) (value abi.Raw, found bool) {
 }
 
 // refuse adds the fields that the arguments do have to what stopped the path.
-func (p KeyPath) refuse(input abi.Raw, what string) error {
+func (p keyPath) refuse(input abi.Raw, what string) error {
 	fields, ok := fieldNames(input)
 	switch {
 	case !ok:

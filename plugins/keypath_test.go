@@ -1,4 +1,4 @@
-package plugins_test
+package plugins
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
-	"github.com/wasmagent/wasmagent/plugins"
 )
 
 func TestParseKeyPath(t *testing.T) {
@@ -17,7 +17,7 @@ func TestParseKeyPath(t *testing.T) {
 		names(64): true,
 		"":        false, ".": false, "a.": false, ".a": false, "a..b": false, names(65): false,
 	} {
-		p, err := plugins.ParseKeyPath(path)
+		p, err := parseKeyPath(path)
 		if (err == nil) != good {
 			t.Errorf("%q: have %v, want good %v", path, err, good)
 		}
@@ -28,7 +28,7 @@ func TestParseKeyPath(t *testing.T) {
 }
 
 func TestDerive(t *testing.T) {
-	long := strings.Repeat("k", plugins.MaxKeyBytes)
+	long := strings.Repeat("k", maxKeyBytes)
 	tests := []struct{ name, path, input, key, detail string }{
 		{"string", "id", `{"id":"a1"}`, "t:a1", ""},
 		{"colon", "id", `{"id":"a:b"}`, "t:a:b", ""},
@@ -80,11 +80,11 @@ func TestDerive(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			path, err := plugins.ParseKeyPath(test.path)
+			path, err := parseKeyPath(test.path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			key, err := path.Derive("t", json.RawMessage(test.input))
+			key, err := path.derive("t", packed(t, test.input))
 			if key != test.key {
 				t.Errorf("key %q, want %q (%v)", key, test.key, err)
 			}
@@ -94,11 +94,11 @@ func TestDerive(t *testing.T) {
 				}
 				return
 			}
-			refused, ok := errors.AsType[*plugins.KeyError](err)
+			refused, ok := errors.AsType[*KeyError](err)
 			if !ok {
 				t.Fatalf("want a *KeyError, have %v", err)
 			}
-			if want := (plugins.KeyError{Path: test.path, Detail: test.detail}); *refused != want {
+			if want := (KeyError{Path: test.path, Detail: test.detail}); *refused != want {
 				t.Errorf("have %+v,\nwant %+v", *refused, want)
 			}
 		})
@@ -114,23 +114,22 @@ func TestDeriveListsAFewFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := plugins.ParseKeyPath("id")
+	path, err := parseKeyPath("id")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = path.Derive("t", input)
+	_, err = path.derive("t", packed(t, string(input)))
 	if err == nil || !strings.HasSuffix(err.Error(), `"s", "t" and 6 more`) {
 		t.Errorf("have %v", err)
 	}
 }
 
-func TestDeriveOfNoJSON(t *testing.T) {
-	path, err := plugins.ParseKeyPath("id")
+// packed is a JSON text as the registry hands it on.
+func packed(t *testing.T, text string) abi.Raw {
+	t.Helper()
+	raw, err := transcode.AppendMsgpack(nil, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = path.Derive("t", json.RawMessage(`{"id":`))
-	if _, ok := errors.AsType[*transcode.CarriageError](err); !ok {
-		t.Errorf("want a *CarriageError, have %v", err)
-	}
+	return raw
 }

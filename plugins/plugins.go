@@ -50,8 +50,13 @@ type Result struct {
 
 // Options of a Registry. Nil and zero fields are the documented defaults.
 type Options struct {
-	Ledger Ledger            // claims the keys; nil refuses every call that needs one
-	Keys   map[string]string // idempotency path by tool name; the operator's alone to declare
-	Scope  string            // whose keys these are, for tools that are no Scoper
-	Logger *slog.Logger      // one line a call: debug, or warn and error by fault; nil discards
+	Ledger Ledger // claims the keys; nil refuses every call that needs one
+
+	// Keys are the operator's: by tool name, the path of the input field that identifies a call, such
+	// as order.id. Its names look up fields of objects as they are; nothing is escaped, trimmed or an
+	// array's index.
+	Keys map[string]string
+
+	Scope  string       // whose keys these are, for tools that are no Scoper
+	Logger *slog.Logger // one line a call: debug, or warn and error by fault; nil discards
 }

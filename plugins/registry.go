@@ -29,7 +29,7 @@ type entry struct {
 	spec    abi.ToolSpec
 	input   *schema
 	output  *schema // nil when the tool does not describe its result
-	key     *KeyPath
+	key     *keyPath
 	scope   string
 	refused atomic.Int32 // calls in a row whose input the schema allowed and the tool did not
 }
@@ -84,26 +84,41 @@ func (r *Registry) add(e *entry) error {
 	return nil
 }
 
-// newEntry makes of a tool's spec what its calls need. The entry has its name even on an error.
-func (r *Registry) newEntry(t Tool) (e *entry, err error) {
-	e = &entry{tool: t, spec: t.Spec(), scope: r.opts.Scope}
-	if !toolName.MatchString(e.spec.Name) {
-		return e, fmt.Errorf("want a name like %s", toolName)
+// CheckSpec tells why no registry would take a tool of this spec, because of its name or a schema;
+// nil: any would.
+func CheckSpec(spec abi.ToolSpec) error {
+	_, _, err := compileSpec(&spec)
+	return err
+}
+
+// compileSpec compiles a spec's schemas. output is nil when there is none.
+func compileSpec(spec *abi.ToolSpec) (input, output *schema, err error) {
+	if !toolName.MatchString(spec.Name) {
+		return nil, nil, fmt.Errorf("want a name like %s", toolName)
 	}
-	text := e.spec.InputSchema
+	text := spec.InputSchema
 	if text == "" {
 		text = anyObject
 	}
-	if e.input, err = compileSchema(text); err != nil {
-		return e, fmt.Errorf("input schema: %w", err)
+	if input, err = compileSchema(text); err != nil {
+		return nil, nil, fmt.Errorf("input schema: %w", err)
 	}
-	if e.spec.OutputSchema != "" {
-		if e.output, err = compileSchema(e.spec.OutputSchema); err != nil {
-			return e, fmt.Errorf("output schema: %w", err)
+	if spec.OutputSchema != "" {
+		if output, err = compileSchema(spec.OutputSchema); err != nil {
+			return nil, nil, fmt.Errorf("output schema: %w", err)
 		}
 	}
+	return input, output, nil
+}
+
+// newEntry makes of a tool's spec what its calls need. The entry has its name even on an error.
+func (r *Registry) newEntry(t Tool) (e *entry, err error) {
+	e = &entry{tool: t, spec: t.Spec(), scope: r.opts.Scope}
+	if e.input, e.output, err = compileSpec(&e.spec); err != nil {
+		return e, err
+	}
 	if path, declared := r.opts.Keys[e.spec.Name]; declared {
-		key, err := ParseKeyPath(path)
+		key, err := parseKeyPath(path)
 		if err != nil {
 			return e, err
 		}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// MaxRepeats is how many tools a Repeats remembers; when there are more it starts anew.
-const MaxRepeats = 1024
+// maxRepeats is how many tools a Repeats remembers; when there are more it starts anew.
+const maxRepeats = 1024
 
 // Repeats collapses the same failure of the same tool, repeated without a success between, into
 // one sentence with the count. The zero value is ready; it is safe for concurrent use.
@@ -33,7 +33,7 @@ func (r *Repeats) Text(tool string, err error) string {
 	}
 	last := r.tools[tool]
 	if last == nil || last.text != text {
-		if r.tools == nil || len(r.tools) >= MaxRepeats {
+		if r.tools == nil || len(r.tools) >= maxRepeats {
 			r.tools = map[string]*streak{}
 		}
 		r.tools[tool] = &streak{text, 1}

@@ -23,9 +23,9 @@ func (f Fault) String() string {
 	return [...]string{"none", "caller", "world", "tool", "host"}[min(f, FaultHost)]
 }
 
-// MaxRefusals is how many calls in a row a tool may refuse input that its own schema allows before
+// maxRefusals is how many calls in a row a tool may refuse input that its own schema allows before
 // the fault is the tool's.
-const MaxRefusals = 2
+const maxRefusals = 2
 
 // FaultOf says who must act on err. It is the only place that routes. A tool's own time limit
 // matches context.DeadlineExceeded too, so nothing here asks for context errors before it has
@@ -50,7 +50,7 @@ func FaultOf(err error) Fault {
 func (e *ToolError) fault() Fault {
 	switch e.Kind {
 	case ErrInvalidInput:
-		if e.Refused >= MaxRefusals {
+		if e.Refused >= maxRefusals {
 			return FaultTool
 		}
 		return FaultCaller

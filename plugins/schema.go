@@ -16,17 +16,17 @@ import (
 // Limits of schemas, which may be a stranger's.
 const (
 	MaxSchemaBytes = abi.MaxSchemaBytes // of one schema's text
-	MaxSchemaDepth = transcode.MaxDepth // objects and arrays of a schema inside one another
+	maxSchemaDepth = transcode.MaxDepth // objects and arrays of a schema inside one another
 	MaxProblems    = 8                  // problems that a SchemaError lists
 
-	// MaxSchemaSteps is how many times one check may put a value beside a schema. Schemas that refer
+	// maxSchemaSteps is how many times one check may put a value beside a schema. Schemas that refer
 	// to themselves in two places would else take time exponential in the value's depth.
-	MaxSchemaSteps = 4_000_000
+	maxSchemaSteps = 4_000_000
 
-	// MaxRareNodes and MaxRareSteps are the limits, in values and in steps, of a check against a
+	// maxRareNodes and maxRareSteps are the limits, in values and in steps, of a check against a
 	// schema that uses a rare keyword, which takes a slower road.
-	MaxRareNodes = 100_000
-	MaxRareSteps = 500_000
+	maxRareNodes = 100_000
+	maxRareSteps = 500_000
 )
 
 // anyObject is the schema of a tool that declares none.

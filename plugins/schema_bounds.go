@@ -13,8 +13,8 @@ import (
 
 // Limits of what a schema's numbers and patterns may cost.
 const (
-	MaxSchemaNumber = 64      // characters of a number
-	MaxPatternCode  = 1 << 15 // instructions of all of a schema's patterns together
+	maxSchemaNumber = 64      // characters of a number
+	maxPatternCode  = 1 << 15 // instructions of all of a schema's patterns together
 
 	// codePerStep is how many instructions, each over one byte of a text, take the time of a step.
 	codePerStep = 256
@@ -37,8 +37,8 @@ func checkNumbers(text string) error {
 		f, err := strconv.ParseFloat(n.String(), 64)
 		digits, _, _ := strings.Cut(strings.ToLower(n.String()), "e")
 		switch {
-		case len(n) > MaxSchemaNumber:
-			return fmt.Errorf("a number of %d characters, at most %d", len(n), MaxSchemaNumber)
+		case len(n) > maxSchemaNumber:
+			return fmt.Errorf("a number of %d characters, at most %d", len(n), maxSchemaNumber)
 		case err != nil, f == 0 && strings.ContainsAny(digits, "123456789"):
 			return fmt.Errorf("no 64-bit float is near the number %s", n)
 		}
@@ -57,7 +57,7 @@ func (p *boundedPattern) cost(length int) int { return 1 + length*p.code/codePer
 
 // MatchString is what the library calls.
 func (p *boundedPattern) MatchString(s string) bool {
-	if *p.steps += p.cost(len(s)); *p.steps > MaxRareSteps {
+	if *p.steps += p.cost(len(s)); *p.steps > maxRareSteps {
 		panic(errSteps)
 	}
 	return p.Regexp.MatchString(s)
@@ -67,10 +67,10 @@ func (p *boundedPattern) MatchString(s string) bool {
 func (c *checker) matches(p jsonschema.Regexp, s []byte) bool {
 	bounded := p.(*boundedPattern)
 	c.steps += bounded.cost(len(s))
-	return c.steps > MaxSchemaSteps || bounded.Regexp.Match(s)
+	return c.steps > maxSchemaSteps || bounded.Regexp.Match(s)
 }
 
-// patterns makes the regular expressions of one schema, which have at most MaxPatternCode
+// patterns makes the regular expressions of one schema, which have at most maxPatternCode
 // instructions together, each text once. They count into steps.
 type patterns struct {
 	steps *int
@@ -100,9 +100,9 @@ func (p *patterns) make(text string) (*boundedPattern, error) {
 		return nil, err
 	}
 	code := codeOf(tree)
-	if p.total+code > MaxPatternCode {
+	if p.total+code > maxPatternCode {
 		return nil, fmt.Errorf("the schema's patterns take more than %d instructions",
-			MaxPatternCode)
+			maxPatternCode)
 	}
 	p.count(code)
 	re, err := regexp.Compile(text)
@@ -122,7 +122,7 @@ func (p *patterns) count(n int) {
 	if !p.done {
 		return
 	}
-	if *p.steps += n; *p.steps > MaxRareSteps {
+	if *p.steps += n; *p.steps > maxRareSteps {
 		panic(errSteps)
 	}
 }
@@ -143,5 +143,5 @@ func codeOf(re *syntax.Regexp) int {
 	case syntax.OpAlternate, syntax.OpCapture, syntax.OpStar, syntax.OpPlus, syntax.OpQuest:
 		code += 1 + len(re.Sub)
 	}
-	return min(code, 2*MaxPatternCode)
+	return min(code, 2*maxPatternCode)
 }

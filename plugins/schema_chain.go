@@ -9,13 +9,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// MaxSchemaChain is how many schemas, each a part of the one before or referred to by it, one value
+// maxSchemaChain is how many schemas, each a part of the one before or referred to by it, one value
 // may be held against: that many are on the stack at once, for each of the values around it too.
-const MaxSchemaChain = 256
+const maxSchemaChain = 256
 
 var (
 	errEndless   = errors.New("a part of the schema refers to itself without an end")
-	errLongChain = fmt.Errorf("a chain of more than %d schemas applies to one value", MaxSchemaChain)
+	errLongChain = fmt.Errorf("a chain of more than %d schemas applies to one value", maxSchemaChain)
 )
 
 // checkChains refuses schemas of which too many apply to one value, each by way of the one before.
@@ -26,7 +26,7 @@ func checkChains(all map[*jsonschema.Schema]*node) error {
 		switch length := chain(n, lengths); {
 		case length >= endless:
 			return errEndless
-		case length > MaxSchemaChain:
+		case length > maxSchemaChain:
 			long = errLongChain
 		}
 	}

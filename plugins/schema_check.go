@@ -52,7 +52,7 @@ func checkCommon(n *node, v abi.Raw) error {
 
 func (c *checker) verdict() error {
 	switch {
-	case c.steps > MaxSchemaSteps:
+	case c.steps > maxSchemaSteps:
 		return newSchemaError([]Problem{{"", "checking it takes too many steps"}}, 0)
 	case len(c.problems) > 0:
 		return newSchemaError(c.problems, c.more)
@@ -64,7 +64,7 @@ func (c *checker) verdict() error {
 func (c *checker) check(n *node) bool {
 	c.steps++
 	switch {
-	case c.steps > MaxSchemaSteps:
+	case c.steps > maxSchemaSteps:
 		return true // the check is over; its answer is that one, whatever is still said
 	case n == nil:
 		c.skip()

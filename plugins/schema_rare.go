@@ -81,7 +81,7 @@ func (c *stepCount) Validate(_ *jsonschema.ValidatorContext, v any) {
 	case string:
 		c.of.steps += len(v) / rareBytesPerStep
 	}
-	if c.of.steps > MaxRareSteps {
+	if c.of.steps > maxRareSteps {
 		panic(errSteps)
 	}
 }
@@ -107,10 +107,10 @@ func weight(obj map[string]any) int {
 func (s *rareSchema) check(v abi.Raw) (err error) {
 	nodes := 0
 	value := decode(abi.NewReader(v), &nodes)
-	if nodes > MaxRareNodes {
+	if nodes > maxRareNodes {
 		return newSchemaError([]Problem{{"", fmt.Sprintf(
 			"%d values are too many to be checked against this schema, at most %d", nodes,
-			MaxRareNodes)}}, 0)
+			maxRareNodes)}}, 0)
 	}
 	defer func() {
 		if p := recover(); p == errSteps {
@@ -120,7 +120,7 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 		}
 	}()
 	s.steps = nodes * (s.longest / 8) // an enum that does not match ends a step uncounted
-	if s.steps > MaxRareSteps {
+	if s.steps > maxRareSteps {
 		panic(errSteps)
 	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](s.schema.Validate(value))

@@ -243,10 +243,10 @@ func TestSchemaChain(t *testing.T) {
 			}
 			return fmt.Sprintf(`{%s"$ref":"#/$defs/d1","$defs":{%s"d%d":{}}}`, rare, b.String(), n-1)
 		}
-		if _, err := compileSchema(chain(MaxSchemaChain)); err != nil {
+		if _, err := compileSchema(chain(maxSchemaChain)); err != nil {
 			t.Errorf("at the limit: %v", err)
 		}
-		if _, err := compileSchema(chain(MaxSchemaChain + 1)); err != errLongChain {
+		if _, err := compileSchema(chain(maxSchemaChain + 1)); err != errLongChain {
 			t.Errorf("past the limit: have %v", err)
 		}
 	}
@@ -256,10 +256,10 @@ func TestPatternCode(t *testing.T) {
 	pattern := func(n int) string { // of n thousand instructions
 		return `{"pattern":"` + strings.Repeat("x{1000}", n) + `"}`
 	}
-	if _, err := compileSchema(pattern(MaxPatternCode / 1000)); err != nil {
+	if _, err := compileSchema(pattern(maxPatternCode / 1000)); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
-	_, err := compileSchema(pattern(MaxPatternCode/1000 + 1))
+	_, err := compileSchema(pattern(maxPatternCode/1000 + 1))
 	if err == nil || !strings.Contains(err.Error(), "more than 32768 instructions") {
 		t.Errorf("past the limit: have %v", err)
 	}
@@ -289,10 +289,10 @@ func TestFormatRegexDoesNotWearOut(t *testing.T) {
 func TestRareNodes(t *testing.T) {
 	s := mustCompile(t, `{"contains":{"type":"number"}}`)
 	list := func(n int) string { return "[" + strings.Repeat("1,", n-2) + "1]" }
-	if err := checkText(t, s, list(MaxRareNodes)); err != nil {
+	if err := checkText(t, s, list(maxRareNodes)); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
-	if err := checkText(t, s, list(MaxRareNodes+1)); err == nil {
+	if err := checkText(t, s, list(maxRareNodes+1)); err == nil {
 		t.Error("past the limit: no error")
 	}
 }

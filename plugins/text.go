@@ -36,7 +36,7 @@ func (e *ToolError) Error() string {
 		fmt.Fprintf(&b, " of plugin %q", e.Plugin)
 	}
 	fmt.Fprintf(&b, ": %s (%s)", e.Kind.Error(), CauseOf(e))
-	if e.Refused >= MaxRefusals {
+	if e.Refused >= maxRefusals {
 		fmt.Fprintf(&b, ", refused %d times in a row although the schema allows it", e.Refused)
 	}
 	if s := e.aftermath(); s != "" {

@@ -73,7 +73,7 @@ func (e *ToolError) modelText() string {
 
 func (e *ToolError) inputText(name, cause string) string {
 	switch {
-	case e.Refused >= MaxRefusals:
+	case e.Refused >= maxRefusals:
 		return fmt.Sprintf("%s is broken: it refuses arguments that its own schema allows; "+
 			"do not call it again with these arguments; %s", name, e.report())
 	case cause == "schema":

@@ -2,6 +2,7 @@ package abihost
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
@@ -34,12 +36,43 @@ func decode(b []byte) (any, error) {
 	if err := transcode.Scan(b, transcode.MaxSmallNodes); err != nil {
 		return nil, err
 	}
-	v, err := msgpack.NewDecoder(bytes.NewReader(b)).DecodeInterface()
+	d := msgpack.NewDecoder(bytes.NewReader(b))
+	d.SetMapDecoder(decodeMap)
+	v, err := d.DecodeInterface()
 	if err != nil { // a key that is not a string, an extension that is not known
 		return nil, &FieldError{"", err.Error()}
 	}
 	return v, nil
 }
+
+// decodeMap decodes a map whose keys are strings. Left to itself the decoder takes bin and nil for
+// strings too.
+func decodeMap(d *msgpack.Decoder) (any, error) {
+	n, err := d.DecodeMapLen()
+	if err != nil {
+		return nil, err
+	}
+	m := make(map[string]any, n)
+	for range n {
+		code, err := d.PeekCode()
+		if err == nil && !msgpcode.IsString(code) {
+			err = errKey
+		}
+		if err != nil {
+			return nil, err
+		}
+		key, err := d.DecodeString()
+		if err != nil {
+			return nil, err
+		}
+		if m[key], err = d.DecodeInterface(); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+var errKey = errors.New("a map has a key that is not a string")
 
 // A decoder takes a decoded value apart and keeps the first error, so that a shape reads as a list
 // of its fields.

@@ -134,29 +134,29 @@ func newCatalog() *catalog {
 // add takes in the plugins of d. A tool name that an earlier directory offers is lost to both, as
 // it is between two plugins of one directory.
 func (c *catalog) add(d *loader.Dir) {
-	first := len(c.plugins)
-	c.plugins = append(c.plugins, d.Plugins()...)
-	owner := map[string]int{}
-	for i := first; i < len(c.plugins); i++ {
-		for _, t := range c.plugins[i].Manifest.Tools {
-			owner[t.Name] = i
+	for _, p := range d.Plugins() {
+		mine := len(c.plugins)
+		c.plugins = append(c.plugins, p)
+		for _, t := range p.Tools {
+			c.offer(t, mine)
 		}
 	}
-	for _, t := range d.Tools() {
-		name := t.Spec().Name
-		mine := owner[name]
-		theirs, taken := c.owners[name]
-		if !taken {
-			c.tools[name], c.owners[name] = t, mine
-			continue
-		}
-		delete(c.tools, name)
-		err := &loader.CollisionError{
-			What: "tool", Name: name, Paths: []string{c.plugins[theirs].Path, c.plugins[mine].Path},
-		}
-		for _, i := range []int{theirs, mine} {
-			c.plugins[i].Withheld = append(c.plugins[i].Withheld, err)
-		}
+}
+
+// offer takes in a tool of plugin mine.
+func (c *catalog) offer(t plugins.Tool, mine int) {
+	name := t.Spec().Name
+	theirs, taken := c.owners[name]
+	if !taken {
+		c.tools[name], c.owners[name] = t, mine
+		return
+	}
+	delete(c.tools, name)
+	err := &loader.CollisionError{
+		What: "tool", Name: name, Paths: []string{c.plugins[theirs].Path, c.plugins[mine].Path},
+	}
+	for _, i := range []int{theirs, mine} {
+		c.plugins[i].Withheld = append(c.plugins[i].Withheld, err)
 	}
 }
 
@@ -192,14 +192,14 @@ func (c *catalog) claimant(tool string) (index int, ok bool) {
 	return 0, false
 }
 
-// collision gives the reason why several plugins that claim a tool do not offer it, or nil.
-func (c *catalog) collision(tool string) error {
-	for _, p := range c.plugins {
-		for _, err := range p.Withheld {
-			var collision *loader.CollisionError
-			if errors.As(err, &collision) && collision.Name == tool {
-				return err
-			}
+// withheld gives the reason why plugin i does not offer a tool of its own, or nil.
+func (c *catalog) withheld(i int, tool string) error {
+	for _, err := range c.plugins[i].Withheld {
+		var collision *loader.CollisionError
+		var spec *loader.SpecError
+		if errors.As(err, &collision) && collision.Name == tool ||
+			errors.As(err, &spec) && spec.Tool == tool {
+			return err
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +19,6 @@ type checker struct {
 	noCalls  bool // tools are not called
 	findings []finding
 	tools    []string
-	needs    []string // what it asks for and nobody can grant
 }
 
 func (k *checker) add(level, where, format string, args ...any) {
@@ -69,19 +67,13 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error
 	for _, f := range report.Findings {
 		k.add(string(f.Level), f.Where, "%s", f.Text)
 	}
-	k.needs = append(k.needs, report.Missing...)
-	for _, v := range report.Manifest.Needs.Config {
-		if v.Default == "" {
-			k.needs = append(k.needs, "config "+v.Name)
-		}
-	}
 	for _, t := range report.Manifest.Tools {
 		k.tools = append(k.tools, t.Name)
 		k.tool(t)
 	}
-	if len(k.needs) > 0 {
+	if len(report.Missing) > 0 {
 		k.warn("needs", "it asks for %s; this version can grant none, so the plugin is refused",
-			strings.Join(k.needs, ", "))
+			strings.Join(report.Missing, ", "))
 	}
 	if !stamped && k.good() {
 		k.warn("file", `no manifest is stamped in, so listing it runs it: "wasmagent build FILE"`)
@@ -91,10 +83,7 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error
 
 func (k *checker) tool(t abi.ToolSpec) {
 	where := "tool " + t.Name
-	if err := plugins.NewRegistry(nil).Add(specOnly{t}); err != nil {
-		if add, ok := errors.AsType[*plugins.AddError](err); ok {
-			err = add.Err
-		}
+	if err := plugins.CheckSpec(t); err != nil {
 		k.err(where, "%v", err)
 	}
 	if n := len(t.Name); n > abi.WarnToolNameBytes {
@@ -135,13 +124,4 @@ func undescribed(schemaText string) []string {
 	}
 	slices.Sort(bare)
 	return bare
-}
-
-// specOnly is a tool to be registered for the sake of its schemas.
-type specOnly struct{ spec abi.ToolSpec }
-
-func (t specOnly) Spec() abi.ToolSpec { return t.spec }
-
-func (t specOnly) Invoke(context.Context, plugins.Call) (plugins.Output, error) {
-	return plugins.Output{}, errors.New("this tool is never called")
 }

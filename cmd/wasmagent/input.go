@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,30 +53,68 @@ func (a *app) input(args, fields []string, spec abi.ToolSpec) (json.RawMessage, 
 // readArg reads the input argument: JSON, @file or - for stdin.
 func (a *app) readArg(arg string) ([]byte, error) {
 	if arg == "-" {
-		return readLimited(a.in, "stdin")
+		return a.readStdin()
 	}
 	if path, ok := strings.CutPrefix(arg, "@"); ok {
-		return readInput(path)
+		return a.readInput(path)
 	}
 	return []byte(arg), nil
 }
 
-func readInput(path string) ([]byte, error) {
+func (a *app) readStdin() ([]byte, error) {
+	a.log.Debug("reading the input from stdin")
+	return readLimited(a.ctx, a.in, "stdin")
+}
+
+func (a *app) readInput(path string) ([]byte, error) {
 	if path == "" {
 		return nil, &usageError{text: "@ names a file, such as @input.json"}
 	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := openRegular(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, &usageError{text: fmt.Sprintf("no input file %s", path)}
-	} else if err != nil {
+	case errors.Is(err, errNotRegular):
+		return nil, &usageError{
+			text: fmt.Sprintf("input file %s is %v", path, err),
+			hint: "what a pipe or device gives comes in as stdin: -, or -f name=@-",
+		}
+	case err != nil:
 		return nil, err
 	}
 	defer f.Close()
-	return readLimited(f, path)
+	return readLimited(a.ctx, f, path)
 }
 
-func readLimited(r io.Reader, name string) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+var errNotRegular = errors.New("not a regular file")
+
+// openRegular opens a file that holds what it holds: to open a pipe could take for ever.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return os.Open(path)
+}
+
+// readLimited reads all of r, or as long as ctx lasts. A read that does not come back is left to
+// itself: there is no way to end one of a terminal or pipe, and the command ends soon.
+func readLimited(ctx context.Context, r io.Reader, name string) ([]byte, error) {
+	var b []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b, err = io.ReadAll(io.LimitReader(r, maxInput+1))
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reading %s: %w", name, context.Cause(ctx))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("input from %s: %w", name, err)
 	}
@@ -128,14 +167,14 @@ func (a *app) setField(object map[string]any, s *schema, field string) error {
 
 func (a *app) readField(path string) ([]byte, error) {
 	if path == "-" {
-		return readLimited(a.in, "stdin")
+		return a.readStdin()
 	}
-	b, err := readInput(path)
+	b, err := a.readInput(path)
 	if err == nil {
 		return b, nil
 	}
 	var usage *usageError
-	if errors.As(err, &usage) {
+	if errors.As(err, &usage) && usage.hint == "" {
 		usage.hint = "a text that begins with @ goes into the JSON input"
 	}
 	return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -106,13 +107,25 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
 func TestInputLimit(t *testing.T) {
-	b, err := readLimited(io.LimitReader(zeros{}, maxInput), "stdin")
+	b, err := readLimited(t.Context(), io.LimitReader(zeros{}, maxInput), "stdin")
 	if err != nil || len(b) != maxInput {
 		t.Errorf("at the limit: %d bytes, %v", len(b), err)
 	}
 	var usage *usageError
-	_, err = readLimited(io.LimitReader(zeros{}, maxInput+1), "stdin")
+	_, err = readLimited(t.Context(), io.LimitReader(zeros{}, maxInput+1), "stdin")
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "32.0 MiB") {
 		t.Errorf("one byte past it: %v, want a usage error that names the limit", err)
+	}
+}
+
+// What never comes is waited for no longer than the command may take.
+func TestInputGivenUp(t *testing.T) {
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w := io.Pipe()
+	defer w.Close()
+	cancel(gone)
+	if b, err := readLimited(ctx, r, "stdin"); !errors.Is(err, gone) {
+		t.Errorf("read %q, %v, want the cause of the end", b, err)
 	}
 }

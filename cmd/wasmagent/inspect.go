@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -103,7 +103,7 @@ func (a *app) inspectTool(found *target, j *inspectJSON) error {
 		j.Tools[i].print(a.out, a.paint(a.out))
 		return nil
 	}
-	if err := found.catalog.collision(found.tool); err != nil {
+	if err := found.catalog.withheld(found.index, found.tool); err != nil {
 		return err
 	}
 	var names []string
@@ -140,11 +140,10 @@ func (a *app) inspectJSON(c *catalog, i int) (*inspectJSON, error) {
 
 // readPlugin reads a plugin file that has been listed, so that its size is known to be fine.
 func readPlugin(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path) // to open a pipe could take for ever
-	}
-	f, err := os.Open(path)
-	if err != nil {
+	f, err := openRegular(path)
+	if errors.Is(err, errNotRegular) {
+		return nil, fmt.Errorf("%s is %w", path, err)
+	} else if err != nil {
 		return nil, err
 	}
 	defer f.Close()

@@ -7,8 +7,9 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/wasmagent/wasmagent/abi"
 )
 
 // palette colours words, or leaves them as they are.
@@ -89,8 +90,7 @@ func invisible(r rune) bool {
 	case utf8.RuneError: // also what was no UTF-8; the character itself is escaped harmlessly
 		return true
 	}
-	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) ||
-		unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
+	return abi.Hidden(r)
 }
 
 // table lines up rows of a name and a text.

@@ -50,9 +50,11 @@ type problem struct {
 	Problems  []pointerJSON   `json:"problems,omitempty"`
 	Permanent bool            `json:"permanent,omitempty"`
 	Details   json.RawMessage `json:"details,omitempty"`
-	Message   string          `json:"message"`
-	Hint      string          `json:"hint,omitempty"`
-	Exit      int             `json:"exit"`
+	// DetailsError is why details that the tool gave are not in Details.
+	DetailsError string `json:"details_error,omitempty"`
+	Message      string `json:"message"`
+	Hint         string `json:"hint,omitempty"`
+	Exit         int    `json:"exit"`
 }
 
 // pointerJSON is one thing wrong with a value, and the JSON pointer of its place.
@@ -146,16 +148,31 @@ func (p *problem) addToolError(err error) {
 		if tool.Kind == plugins.ErrInvalidInput {
 			p.Problems = []pointerJSON{{failure.Pointer, failure.Message}}
 		}
-		if details, err := transcode.AppendJSON(nil, failure.Details); err == nil {
-			p.Details = details
-		}
+		p.addDetails(failure.Details)
 	}
+}
+
+// addDetails takes in what the tool adds to its failure, or why that cannot be shown.
+func (p *problem) addDetails(raw abi.Raw) {
+	if len(raw) == 0 {
+		return
+	}
+	details, err := transcode.AppendJSON(nil, raw)
+	if err != nil {
+		p.DetailsError = err.Error()
+		return
+	}
+	p.Details = details
 }
 
 func (p *problem) addLoadError(err error) {
 	var load *loader.LoadError
 	if errors.As(err, &load) {
 		p.Plugin, p.Path = load.Plugin, load.Path
+	}
+	var spec *loader.SpecError
+	if errors.As(err, &spec) {
+		p.Tool, p.Plugin, p.Path = spec.Tool, spec.Plugin, spec.Path
 	}
 	var denied *loader.NotAllowedError
 	if errors.As(err, &denied) {
@@ -181,12 +198,15 @@ func (a *app) hintOf(code int, err error) string {
 	}
 	var limit *host.LimitError
 	var trap *host.TrapError
+	var spec *loader.SpecError
 	switch {
 	case errors.As(err, &limit):
 		return "ask for less at a time; limits are the host's defaults, and only a program that " +
 			"embeds it sets others"
 	case errors.As(err, &trap) && code == exitHost:
 		return "the plugin's own code broke while it was loaded: its author must mend it"
+	case errors.As(err, &spec):
+		return "the plugin is at fault: tell its author"
 	}
 	switch code {
 	case exitNotAllowed:
@@ -231,6 +251,11 @@ func (p *problem) print(w io.Writer, c palette) {
 	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(fact))
 	if p.Hint != "" {
 		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), visible(p.Hint))
+	}
+	if p.DetailsError != "" {
+		fmt.Fprintf(w, "%s left out, %s\n", c.dim("details:"), visible(p.DetailsError))
+	} else if p.Details != nil {
+		fmt.Fprintf(w, "%s %s\n", c.dim("details:"), visible(string(p.Details)))
 	}
 	if long {
 		fmt.Fprintln(w, visible(rest))

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		"wasmagent": main,
 		"tiny":      tinyMain,
 		"interrupt": interruptMain,
+		"held":      heldMain,
 	})
 }
 
@@ -158,7 +159,7 @@ func interruptMain() {
 	if err != nil {
 		panic(err)
 	}
-	cmd.Stdout = os.Stdout
+	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
@@ -171,6 +172,20 @@ func interruptMain() {
 		}
 	}
 	if err := cmd.Wait(); err != nil {
+		os.Exit(cmd.ProcessState.ExitCode())
+	}
+}
+
+// heldMain runs a command whose stdin gives nothing and does not end, and ends as the command did.
+func heldMain() {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	r, w, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	defer w.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = r, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
 		os.Exit(cmd.ProcessState.ExitCode())
 	}
 }

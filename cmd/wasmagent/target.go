@@ -79,7 +79,7 @@ func (t *target) callable() (plugins.Tool, *loader.Plugin, error) {
 	if t.catalog.offers(t.index, name) {
 		return t.catalog.tools[name], p, nil
 	}
-	if err := t.catalog.collision(name); err != nil {
+	if err := t.catalog.withheld(t.index, name); err != nil {
 		return nil, nil, err
 	}
 	return nil, nil, t.missing(names)

@@ -54,6 +54,8 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 		Code: "no_city", Message: "there is no city \x1b[31mAtlantis\u202e", Permanent: true,
 		Details: abi.AppendString(nil, "sunk"),
 	})),
+	"vague": body(hosttest.Fail(abi.Failure{Message: "no mean of nothing",
+		Details: abi.AppendFloat64(nil, math.NaN())})),
 	"picky": body(reply(&abi.Reply{Outcome: abi.OutcomeInvalidInput,
 		Failure: &abi.Failure{Message: "a leap day that is none", Pointer: "/day"}})),
 	"nan":  body(ok(abi.AppendFloat64(nil, math.NaN()))),
@@ -112,6 +114,17 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 	},
 	"other": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: "single"}}}
+	},
+	"good": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: "blurred"}, {Name: "spoken"}}}
+	},
+	"refused": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: "spoken"}},
+			Needs: abi.Needs{KV: &abi.KVNeed{}}}
+	},
+	"mixed": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{
+			{Name: "sound"}, {Name: "blurred", InputSchema: `{"type": 7}`}}}
 	},
 	"unsound": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Description: "Bad.",

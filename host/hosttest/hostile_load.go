@@ -205,7 +205,7 @@ func badContracts() []Case {
 		imports("an unknown function", "wasmagent_v1", "exec", "i32", "there is no such function"),
 		imports("a known function with another signature", "wasmagent_v1", "log", "i32 i64",
 			"the function is (i32, i32, i32) -> ()"),
-		refused("needs what is not granted", needs.Bytes(), "grants", "http, kv"),
+		refused("needs what is not granted", needs.Bytes(), "grants", "http example.com, kv"),
 		refused("describes itself in no msgpack", Plugin{Name: "t", Manifest: []byte{0xc1}}.Bytes(),
 			"manifest", ""),
 		refused("has a manifest that claims 2^32-1 tools",

@@ -1,0 +1,7 @@
+package plugins
+
+// Limits, for tests.
+const (
+	MaxRepeats     = maxRepeats
+	MaxSchemaDepth = maxSchemaDepth
+)
