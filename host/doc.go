@@ -24,7 +24,8 @@
 // plugin's time.
 //
 // Time is looked at whenever a guest has used up a slice of its fuel, which loops, calls, operations on
-// ranges and host functions all use: nothing outruns it. A guest that recurses too deep is ended by the
+// ranges and host functions all use: nothing outruns it for longer than one operation on all of a guest's
+// memory takes, during which the garbage collector waits, too. A guest that recurses too deep is ended by the
 // stack limit, about 50 MB, which takes up to 160 MB for a moment; the instance is then closed. A guest
 // that sleeps in the depth of a recursion keeps its stack meanwhile, so the worst case of a plugin is
 // that of all its instances.

@@ -148,7 +148,7 @@ func setDefault[T ~int | ~int64](name string, field *T, value T) error {
 type Observer struct {
 	Log      func(level abi.Level, text string) // one line, control characters escaped
 	Progress func(abi.Progress)
-	Output   func(stderr bool, b []byte) // raw bytes, valid during the call, up to Limits.Stdio
+	Output   func(stderr bool, b []byte) // raw bytes, the observer's own, up to Limits.Stdio
 }
 
 // CallStats is what a call took.

@@ -194,13 +194,24 @@ func (in *instance) enter(fn api.Function) error {
 	return &LoadError{Stage: r.stage, Err: err}
 }
 
-// watch lets the memory count this thread's page faults from here to the restore. It cannot while the
-// goroutine may move to another.
+// watch lets the memory count this thread's page faults from here to unwatch, or to the restore. It cannot
+// while the goroutine may move to another.
 func (in *instance) watch() {
-	if in.module.image != nil && !in.locked {
-		runtime.LockOSThread()
-		in.locked = true
-		in.memory.Watch()
+	if in.locked || in.module.image == nil {
+		return
+	}
+	runtime.LockOSThread()
+	in.locked = true
+	if !in.memory.Watch() {
+		in.unlock()
+	}
+}
+
+// unwatch lets the goroutine move to another thread.
+func (in *instance) unwatch() {
+	if in.locked {
+		in.memory.Unwatch()
+		in.unlock()
 	}
 }
 

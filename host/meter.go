@@ -47,12 +47,13 @@ func (in *instance) refuel() {
 // yield lets others run: those that wait for a turn, or any goroutine. Go's guests use up their fuel far
 // faster than others, being charged for whole functions, so it first looks how long ago the last one was.
 func (in *instance) yield() {
-	r, began := &in.run, time.Now()
-	if began.Sub(r.yielded) < turnTime {
+	r := &in.run
+	if time.Since(r.yielded) < turnTime {
 		return
 	}
-	if in.module.engine.turns.pass() {
-		r.deadline = r.deadline.Add(time.Since(began))
+	if in.module.engine.turns.wanted() {
+		in.giveTurn()
+		in.takeAgain()
 	} else {
 		runtime.Gosched()
 	}

@@ -110,7 +110,7 @@ func (in *instance) sleep(_ context.Context, d time.Duration) error {
 	if r.cancelled.IsZero() {
 		cancel = r.caller.Done()
 	}
-	in.module.engine.turns.give()
+	in.giveTurn()
 	select {
 	case <-timer.C:
 	case <-cancel:
@@ -124,7 +124,7 @@ func (in *instance) sleep(_ context.Context, d time.Duration) error {
 // outside tells an observer or the log something, without the guest's turn. A panic there is not the
 // guest's fault: it ends the guest, and the call with an error that is the host's own.
 func (in *instance) outside(tell func()) {
-	in.module.engine.turns.give()
+	in.giveTurn()
 	defer func() {
 		p := recover()
 		in.takeAgain()
@@ -135,11 +135,18 @@ func (in *instance) outside(tell func()) {
 	tell()
 }
 
+// giveTurn lets others run. A guest without a turn keeps no thread: any number of them may wait.
+func (in *instance) giveTurn() {
+	in.unwatch()
+	in.module.engine.turns.give()
+}
+
 // takeAgain waits for a turn, which does not count as the guest's time.
 func (in *instance) takeAgain() {
 	began := time.Now()
 	in.module.engine.turns.again()
 	in.run.deadline = in.run.deadline.Add(time.Since(began))
+	in.watch()
 }
 
 // guard turns a panic of the engine's into an error: no guest's bytes may end the process.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func (s *stream) reset(limit int64, sink func(stderr bool, b []byte)) {
 
 func (s *stream) Write(b []byte) (int, error) {
 	if room := s.limit - s.passed; room > 0 && s.sink != nil {
-		part := b[:min(int64(len(b)), room)]
+		part := bytes.Clone(b[:min(int64(len(b)), room)]) // of the guest's memory, which may go
 		s.passed += int64(len(part))
 		s.sink(s.stderr, part)
 	}
@@ -73,16 +74,20 @@ func escape(s, keep string) string {
 		return s
 	}
 	var b strings.Builder
+	var quoted []byte
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
 		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[0])
+			const hex = "0123456789abcdef"
+			b.WriteString(`\x`)
+			b.WriteByte(hex[s[0]>>4])
+			b.WriteByte(hex[s[0]&15])
 		case plain(r):
 			b.WriteRune(r)
 		default:
-			quoted := strconv.QuoteRune(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
+			quoted = strconv.AppendQuoteRune(quoted[:0], r)
+			b.Write(quoted[1 : len(quoted)-1])
 		}
 		s = s[size:]
 	}

@@ -44,12 +44,5 @@ func (t turns) again() {
 	t.held <- struct{}{}
 }
 
-// pass lets one that waits go first, and reports whether any did.
-func (t turns) pass() bool {
-	if t.waiting.Load() == 0 {
-		return false
-	}
-	t.give()
-	t.again()
-	return true
-}
+// wanted reports whether somebody waits for a turn. Giving it up lets that one go first.
+func (t turns) wanted() bool { return t.waiting.Load() > 0 }

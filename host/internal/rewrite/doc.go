@@ -27,7 +27,7 @@
 //   - takes active data segments out of it, in their order, for the host to copy;
 //   - exports the start function as wasmagent_internal_start and no longer starts it;
 //   - opens the memory's maximum to [MemoryPages], so that the host's allocator decides;
-//   - keeps every table from growing past Limits.TableElements;
+//   - keeps every table from growing past its share of Limits.TableElements;
 //   - adds the fuel, wasmagent_internal_fuel, and checks that call wasmagent_internal.tick;
 //   - gives functions their new numbers everywhere, also in the name section, since tick comes
 //     before them as the last imported function;
@@ -49,10 +49,11 @@
 //	block, loop, else, end, nop, try_table            0
 //	call of a small function                          1 and all of that function's cost
 //	call through a table or a reference               65
-//	memory.copy, memory.fill, memory.init             1 and the length in bytes / 16, rounded down
-//	memory.grow that succeeds                         1 and 4,096 a page
-//	table.copy, table.fill, table.init                1 and 1 an element
-//	table.grow that succeeds                          1 and 1 an element
+//	memory.copy, memory.fill, memory.init             32 and the length in bytes / 16, rounded down
+//	memory.grow                                       64 and, if it succeeds, 4,096 a page
+//	table.copy, table.fill, table.init                32 and 1 an element
+//	table.grow                                        64 and, if it succeeds, 1 an element
+//	ref.func                                          64
 //	what a function of the host does                  as the host says; its call costs 1
 //
 // Checks stand at the entry of a function and at the head of each loop, inside it. Each charges for

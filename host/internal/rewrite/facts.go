@@ -174,7 +174,7 @@ type Facts struct {
 	names       span // the name section's contents
 	namesLabels bool // it names labels
 	space       space
-	tableMost   int // elements that a table may grow to
+	tableMost   int // elements that all tables may grow to
 	bodies      []body
 	data        []segment
 	usesData    bool        // memory.init or data.drop names a data segment

@@ -14,8 +14,8 @@ type Limits struct {
 	LoopNesting   int // loops inside each other
 	BranchTable   int // targets of one br_table
 	Checks        int // loops and operations priced by length, of all functions: each grows the module
-	Tables        int // tables, and so the most that tables can grow to is bounded
-	TableElements int // elements that all tables start with; also what one table may grow to
+	Tables        int // tables
+	TableElements int // elements that all tables start with; also what they may grow to, in equal shares
 	Names         int // names of functions, locals and labels
 	DataSegments  int // Go guests have tens of thousands
 	Items         int // whatever else is declared outside of code, such as types with their

@@ -75,50 +75,54 @@ func TestFuel(t *testing.T) {
 		}, 0, 67},
 		{"fill", func(m *asm.Module) asm.FuncIndex {
 			return m.Func("i32", "", i32, i32, asm.LocalGet(0), fill)
-		}, 1600, 4 + 100},
+		}, 1600, 3 + 32 + 100},
 		{"fill of nearly a unit", func(m *asm.Module) asm.FuncIndex {
 			return m.Func("i32", "", i32, i32, asm.LocalGet(0), fill)
-		}, 15, 4},
+		}, 15, 3 + 32},
 		{"fill of too much traps after it is charged", func(m *asm.Module) asm.FuncIndex {
 			return m.Func("i32", "", i32, i32, asm.LocalGet(0), fill)
-		}, math.MaxUint32, 4 + 1<<28 - 1},
+		}, math.MaxUint32, 3 + 32 + 1<<28 - 1},
 		{"copy", func(m *asm.Module) asm.FuncIndex {
 			return m.Func("i32", "", i32, i32, asm.LocalGet(0), asm.Op(opMisc, miscMemoryCopy, 0, 0))
-		}, 32, 4 + 2},
+		}, 32, 3 + 32 + 2},
 		{"init", func(m *asm.Module) asm.FuncIndex {
 			m.PassiveData("0123456789abcdef")
 			return m.Func("i32", "", i32, i32, asm.LocalGet(0), asm.MemoryInit(0))
-		}, 16, 4 + 1},
+		}, 16, 3 + 32 + 1},
 		{"grow", func(m *asm.Module) asm.FuncIndex {
 			return m.Func("i32", "", asm.LocalGet(0), asm.Op(opMemoryGrow, 0), asm.Drop)
-		}, 2, 3 + 2*4096},
+		}, 2, 2 + 64 + 2*4096},
 		{"grow that fails", func(m *asm.Module) asm.FuncIndex {
 			return m.Func("i32", "", asm.LocalGet(0), asm.Op(opMemoryGrow, 0), asm.Drop)
-		}, 1 << 31, 3},
+		}, 1 << 31, 2 + 64},
 		{"table.fill", func(m *asm.Module) asm.FuncIndex {
 			m.Table("funcref", 10)
 			return m.Func("i32", "", i32, asm.RefNull("funcref"), asm.LocalGet(0), asm.TableFill(0))
-		}, 10, 4 + 10},
+		}, 10, 3 + 32 + 10},
 		{"table.grow", func(m *asm.Module) asm.FuncIndex {
 			m.Table("funcref", 10)
 			return m.Func("i32", "", asm.RefNull("funcref"), asm.LocalGet(0), asm.TableGrow(0), asm.Drop)
-		}, 100, 4 + 100},
+		}, 100, 3 + 64 + 100},
 		{"table.grow that fails", func(m *asm.Module) asm.FuncIndex {
 			m.Table("funcref", 10)
 			return m.Func("i32", "", asm.RefNull("funcref"), asm.LocalGet(0), asm.TableGrow(0), asm.Drop)
-		}, DefaultTableElements, 4},
+		}, DefaultTableElements, 3 + 64},
 		{"table.copy", func(m *asm.Module) asm.FuncIndex {
 			m.Table("funcref", 10)
 			return m.Func("i32", "", i32, i32, asm.LocalGet(0), asm.Op(opMisc, miscTableCopy, 0, 0))
-		}, 7, 4 + 7},
+		}, 7, 3 + 32 + 7},
 		{"table.init", func(m *asm.Module) asm.FuncIndex {
 			m.Table("funcref", 10)
 			m.PassiveElem(0, 0, 0)
 			return m.Func("i32", "", i32, i32, asm.LocalGet(0), asm.TableInit(0, 0))
-		}, 3, 4 + 3},
+		}, 3, 3 + 32 + 3},
+		{"ref.func", func(m *asm.Module) asm.FuncIndex {
+			m.Export("other", m.Func("", ""))
+			return m.Func("i32", "", padding, asm.RefFunc(1), asm.Drop)
+		}, 0, 66 + 64 + 1},
 		{"priced in a loop", func(m *asm.Module) asm.FuncIndex {
 			return m.Func("i32", "", asm.Loop(i32, i32, asm.I32Const(64), fill, dec(0), asm.BrIf(0)))
-		}, 10, 10 * (9 + 4)},
+		}, 10, 10 * (8 + 32 + 4)},
 	}
 	for _, test := range tests {
 		m := asm.New()

@@ -4,6 +4,8 @@ package rewrite
 // to have used, so it is a change of the promise that fuel is deterministic.
 const (
 	costInstruction = 1
+	costBulk        = 32 // an operation on a range, however short: a call of a function of the engine's
+	costExit        = 64 // an instruction that the engine carries out outside of compiled code
 	costSmall       = 64 // the most that a small function may cost; an indirect call adds it
 	shiftPage       = 12 // a page of memory.grow costs 1 << shiftPage
 	shiftBytes      = 4  // 1 << shiftBytes bytes of memory.copy, fill and init cost 1
@@ -16,9 +18,17 @@ func price(in instr) uint64 {
 		return 0 // these only give structure
 	case opCallIndirect, opReturnIndirect, opCallRef, opReturnCallRef:
 		return costInstruction + costSmall // it may lead to a small function
-	default:
-		return costInstruction
+	case opMemoryGrow, opRefFunc:
+		return costExit
+	case opMisc:
+		switch {
+		case in.sub == miscTableGrow:
+			return costExit
+		case priced(in):
+			return costBulk
+		}
 	}
+	return costInstruction
 }
 
 // priced says whether an instruction costs more the larger its last operand is.

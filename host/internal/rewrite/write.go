@@ -119,12 +119,13 @@ func (w *writer) tickImport() {
 	w.sec = appendU(w.sec, uint64(len(w.f.types)))
 }
 
-// tables keeps every table from growing past what Check lets tables start with.
+// tables keeps every table from growing past its share of what Check lets all tables start with.
 func (w *writer) tables(r *reader, _ uint32) {
 	own := w.f.Tables[len(w.f.Tables)-len(w.f.tables):]
+	share := w.f.tableMost / max(len(own), 1)
 	for i, at := range w.f.tables {
 		w.sec = append(w.sec, w.wasm[at.at:at.limits]...)
-		most := max(own[i].Min, uint64(w.f.tableMost))
+		most := max(own[i].Min, uint64(share))
 		if own[i].Bounded {
 			most = min(most, own[i].Max)
 		}

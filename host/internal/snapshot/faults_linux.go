@@ -17,8 +17,9 @@ type known struct {
 	ok        bool
 	size      int         // of the memory then: above it there may be private pages that are not known
 	usage     unix.Rusage // in the heap, where the kernel may write to it
-	faults    int64       // of the thread, when the call began
+	faults    int64       // of the thread, when Watch was called
 	watched   bool        // and the goroutine has been locked to it since
+	missed    bool        // there was a fault before that in this call, or nobody looked
 }
 
 // stretch is pages from an offset to another.
@@ -28,12 +29,26 @@ type stretch struct{ off, end int }
 const maxStretches = 256
 
 // Watch is told that the guest will now run on the calling thread, to which the goroutine is locked until
-// Restore has returned. Without it Restore asks the kernel what was written.
-func (m *Memory) Watch() {
-	if m.known.ok && (m.forImage == Scan || m.forImage == Pagemap) && faultsCount() {
+// Unwatch or Restore has returned. It reports whether that is of use: if not, Restore asks the kernel what
+// was written, and the goroutine need not be locked.
+func (m *Memory) Watch() bool {
+	if m.known.ok && !m.known.missed && (m.forImage == Scan || m.forImage == Pagemap) && faultsCount() {
 		m.known.faults = m.threadFaults()
 		m.known.watched = true
 	}
+	return m.known.watched
+}
+
+// Unwatch is told that the goroutine may move to another thread. Nothing may write to the memory until
+// Watch is called again, or Restore.
+func (m *Memory) Unwatch() {
+	m.known.missed = !m.unchanged()
+	m.known.watched = false
+}
+
+// unchanged says whether no page has become private since Watch.
+func (m *Memory) unchanged() bool {
+	return m.known.watched && m.known.faults >= 0 && m.threadFaults() == m.known.faults
 }
 
 func (m *Memory) threadFaults() int64 {
@@ -43,12 +58,11 @@ func (m *Memory) threadFaults() int64 {
 	return m.known.usage.Minflt + m.known.usage.Majflt
 }
 
-// nothingNew says whether no page can have become private since Watch.
+// nothingNew says whether no page can have become private since the last restore. It ends the watch.
 func (m *Memory) nothingNew() bool {
-	watched := m.known.watched
-	m.known.watched = false
-	return watched && m.size <= m.known.size && m.known.faults >= 0 &&
-		m.threadFaults() == m.known.faults
+	same := m.size <= m.known.size && !m.known.missed && m.unchanged()
+	m.known.watched, m.known.missed = false, false
+	return same
 }
 
 // again puts back the pages that are known.

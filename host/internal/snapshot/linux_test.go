@@ -84,6 +84,29 @@ func TestKnownPages(t *testing.T) {
 				t.Errorf("%s, call %d: known %v, want %v", road, n, known, c.known)
 			}
 		}
+		moved := func(offset int) bool { // by one that waits before and after it writes
+			for range 2 {
+				i.m.Watch()
+				i.m.Unwatch()
+			}
+			i.m.Watch()
+			i.buffer[offset]++
+			i.m.Unwatch()
+			i.m.Watch()
+			check(t, i.m.Restore(i))
+			check(t, i.m.Verify())
+			return i.m.Stats().Known
+		}
+		known := moved(10)
+		for try := 0; !known && try < 100; try++ {
+			known = moved(10)
+		}
+		if !known {
+			t.Errorf("%s: a page is not known to a call that waited", road)
+		}
+		if moved(2 * PageSize) {
+			t.Errorf("%s: a page is known that a call wrote before it waited", road)
+		}
 		grown := func(pages uint32) bool {
 			i.m.Watch()
 			i.Grow(pages)
@@ -92,7 +115,7 @@ func TestKnownPages(t *testing.T) {
 			check(t, i.m.Verify())
 			return i.m.Stats().Known
 		}
-		known := grown(2)
+		known = grown(2)
 		for try := 0; !known && try < 100; try++ {
 			known = grown(2)
 		}
@@ -153,7 +176,7 @@ func private(t *testing.T, m *Memory) (n int) {
 	s := new(scratch)
 	base := uint64(uintptr(unsafe.Pointer(&m.space[0])))
 	s.arg = scanArg{
-		size: uint64(unsafe.Sizeof(s.arg)), start: base, end: base + uint64(m.high),
+		size: uint64(unsafe.Sizeof(s.arg)), start: base, end: base + uint64(m.committed),
 		vec: uint64(uintptr(unsafe.Pointer(&s.regions))), vecLen: scanRegions,
 		inverted: pageIsFile | pageIsZero, all: pageIsFile | pageIsZero,
 		any: pageIsPresent | pageIsSwapped,

@@ -29,9 +29,10 @@ type Options struct {
 	Keep     int64  // private bytes that stay resident after a restore; DefaultKeep
 	Road     Road   // Auto; anything else is for tests, measurements and inspection
 
-	// Charge books bytes (a guest's memory length) against a budget that instances share. It may
-	// refuse a positive number; a negative one gives back. Nil: no budget. It must be safe for
-	// concurrent use if memories share it.
+	// Charge books bytes against a budget that instances share: a guest's memory length, and after a
+	// restore what it was, as far as pages above the image may stay resident. It may refuse a positive
+	// number; a negative one gives back. Nil: no budget. It must be safe for concurrent use if memories
+	// share it.
 	Charge func(bytes int64) bool
 }
 
@@ -40,7 +41,8 @@ type Memory struct {
 	region
 	image     *Image
 	size      int // what the guest sees
-	high      int // the largest size so far: all above is untouched
+	high      int // the largest size since all above the image was dropped: above it nothing is resident
+	booked    int // with charge: high, at least
 	limit     int // MaxSize or the caller's
 	declared  int // or −1
 	keep      int
@@ -182,7 +184,6 @@ func (m *Memory) Reallocate(size uint64) []byte {
 	}
 	if m.shrinking {
 		m.shrinking = false
-		m.charge(int64(m.image.size - m.size))
 		m.size = m.image.size
 		return m.bytes(m.size)
 	}
@@ -208,19 +209,27 @@ func (m *Memory) growTo(size uint64) *Denial {
 		d.Reason, d.Max = Policy, int64(m.limit)
 		return d
 	}
-	more := int64(size) - int64(m.size)
-	if !m.charge(more) {
+	if !m.book(max(m.booked, int(size))) {
 		d.Reason = Budget
 		return d
 	}
 	if err := m.commit(int(size)); err != nil {
-		m.charge(-more)
+		m.book(m.high)
 		d.Reason, d.Err = System, err
 		return d
 	}
 	m.size = int(size)
 	m.high = max(m.high, m.size)
 	return nil
+}
+
+// book changes what is booked. It can fail only for more than there was.
+func (m *Memory) book(bytes int) bool {
+	if bytes != m.booked && !m.charge(int64(bytes-m.booked)) {
+		return false
+	}
+	m.booked = bytes
+	return true
 }
 
 // Size is the length that the guest sees, in bytes.
@@ -240,7 +249,7 @@ func (m *Memory) Close() error {
 		return nil
 	}
 	m.closed = true
-	m.charge(-int64(m.size))
+	m.book(0)
 	err := m.unmap()
 	if m.image != nil {
 		err = errors.Join(err, m.image.release())

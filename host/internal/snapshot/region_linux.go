@@ -92,7 +92,18 @@ func (m *Memory) Trim() error {
 	}
 	m.stats.Resident = 0
 	m.known.ok = false
-	return m.drop(0, m.high)
+	if err := m.dropGrown(); err != nil {
+		return err
+	}
+	m.book(m.high)
+	return m.drop(0, m.image.size)
+}
+
+// dropGrown drops all that the memory ever grew by.
+func (m *Memory) dropGrown() error {
+	high := m.high
+	m.high = m.image.size
+	return m.drop(m.image.size, high)
 }
 
 // restore makes every page that may differ right again: the image's own, then what the memory grew
@@ -105,14 +116,20 @@ func (m *Memory) restore() error {
 			forImage = Drop
 		}
 	}
+	if m.high-m.image.size > m.keep { // more is booked than may stay
+		forGrown = Drop
+	}
 	m.stats = Stats{Road: forImage}
-	if m.nothingNew() && forImage == m.forImage {
+	if m.nothingNew() && forImage == m.forImage && forGrown == m.forGrown {
 		m.again()
 		return nil
 	}
 	m.learn()
 	if err := m.reset(forImage, 0, m.image.size); err != nil {
 		return err
+	}
+	if forGrown == Drop || forGrown == Copy {
+		return m.dropGrown()
 	}
 	return m.reset(forGrown, m.image.size, m.size)
 }
@@ -122,7 +139,7 @@ func (m *Memory) reset(road Road, off, end int) error {
 		return nil
 	}
 	switch {
-	case road == Copy && end <= m.image.size:
+	case road == Copy:
 		_, err := m.putBack(off, end, end)
 		return err
 	case road == Scan:

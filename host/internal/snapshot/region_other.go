@@ -58,8 +58,11 @@ func (m *Memory) restore() error {
 	return nil
 }
 
-// Watch does nothing where all is copied.
-func (m *Memory) Watch() {}
+// Watch is of no use where all is copied.
+func (m *Memory) Watch() bool { return false }
+
+// Unwatch does nothing there.
+func (m *Memory) Unwatch() {}
 
 type known struct{}
 

@@ -25,6 +25,7 @@ func (m *Memory) Restore(view Grower) error {
 	if err := m.restore(); err != nil {
 		return fmt.Errorf("snapshot: restore by %s: %w", m.forImage, err)
 	}
+	m.book(m.high)
 	if m.size == m.image.size {
 		return nil
 	}

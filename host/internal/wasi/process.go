@@ -11,8 +11,11 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// Chunk is the most random bytes, in bytes, that are made before Spend is asked again.
+// Chunk is the most that Spend is told of at once, in bytes, where the work is slow.
 const Chunk = 64 << 10
+
+// randomWork is how many bytes can be moved while one random byte is made.
+const randomWork = 8
 
 const (
 	realtime  = 0
@@ -118,8 +121,8 @@ func randomGet(_ context.Context, s *State, mem api.Memory, p []uint64) Errno {
 		return Fault
 	}
 	for source := s.random(); len(b) > 0; {
-		n := min(len(b), Chunk)
-		s.spend(n)
+		n := min(len(b), Chunk/randomWork)
+		s.spend(n * randomWork)
 		if _, err := io.ReadFull(source, b[:n]); err != nil {
 			return Io
 		}

@@ -11,7 +11,10 @@ import (
 // must expect that anyway.
 const MaxVectors = 1024
 
-const vectorSize = 8 // pointer and length, 32 bits each
+const (
+	vectorSize = 8  // pointer and length, 32 bits each
+	vectorWork = 64 // bytes that can be moved while a vector is looked at
+)
 
 // Of a standard stream's fdstat and filestat.
 const (
@@ -104,11 +107,9 @@ func fdRead(s *State, st stream, mem api.Memory, p []uint64) Errno {
 	if st != stdin {
 		return Badf
 	}
-	vecs, e := vectors(mem, p[1], p[2])
-	if e != Success {
+	if _, e := vectors(s, mem, p[1], p[2]); e != Success {
 		return e
 	}
-	s.spend(len(vecs))
 	if !mem.WriteUint32Le(uint32(p[3]), 0) {
 		return Fault
 	}
@@ -123,7 +124,7 @@ func fdWrite(s *State, st stream, mem api.Memory, p []uint64) Errno {
 	case stderr:
 		w = s.Stderr
 	}
-	vecs, e := vectors(mem, p[1], p[2])
+	vecs, e := vectors(s, mem, p[1], p[2])
 	if e != Success {
 		return e
 	}
@@ -150,11 +151,12 @@ func fdWrite(s *State, st stream, mem api.Memory, p []uint64) Errno {
 }
 
 // vectors is the list at a pointer, cut to MaxVectors. All that it names lies in memory.
-func vectors(mem api.Memory, ptr, count uint64) ([]byte, Errno) {
+func vectors(s *State, mem api.Memory, ptr, count uint64) ([]byte, Errno) {
 	if _, ok := view(mem, ptr, uint64(uint32(count))*vectorSize); !ok {
 		return nil, Fault
 	}
 	list, _ := view(mem, ptr, min(uint64(uint32(count)), MaxVectors)*vectorSize)
+	s.spend(len(list) / vectorSize * vectorWork)
 	for v := list; len(v) > 0; v = v[vectorSize:] {
 		if _, ok := mem.Read(le.Uint32(v), le.Uint32(v[4:])); !ok {
 			return nil, Fault

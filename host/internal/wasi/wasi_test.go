@@ -185,7 +185,7 @@ func TestRandom(t *testing.T) {
 	g.want(Fault, "random_get", pageSize-1, 2)
 	g.want(Fault, "random_get", 1, math.MaxUint32)
 	g.want(Io, "random_get", 0, pageSize) // the source has no more
-	if fmt.Sprint(asked) != "[0 3 0 0 1 0 0 0 65536]" {
+	if fmt.Sprint(asked) != "[0 24 0 0 8 0 0 0"+strings.Repeat(" 65536", 8)+"]" {
 		t.Fatalf("told of %v", asked)
 	}
 	g.state.Random = nil
@@ -218,7 +218,7 @@ func TestRandomInChunks(t *testing.T) {
 		if recover() != stop {
 			t.Fatal("the guest went on")
 		}
-		if b, _ := g.mem.ReadByte(most*Chunk - 1); b != 0 {
+		if b, _ := g.mem.ReadByte(most*Chunk/randomWork - 1); b != 0 {
 			t.Fatal("stopped early")
 		}
 	}()
@@ -241,6 +241,19 @@ func TestCallsCost(t *testing.T) {
 		g.call(f.Name, make([]uint64, len(f.Params))...)
 		if calls == 0 {
 			t.Errorf("%s was not told", f.Name)
+		}
+	}
+}
+
+// TestVectorsCost: a list is paid for before it is looked at, also one that then turns out to be bad.
+func TestVectorsCost(t *testing.T) {
+	for name, fd := range map[string]uint64{"fd_read": 0, "fd_write": 1} {
+		spent := uint64(0)
+		g := newGuest(t, &State{Spend: func(n uint64) { spent += n }})
+		g.mem.WriteUint32Le((MaxVectors-1)*vectorSize, pageSize+1)
+		g.want(Fault, name, fd, 0, MaxVectors, 0)
+		if spent != MaxVectors*vectorWork {
+			t.Errorf("%s: told of %d bytes", name, spent)
 		}
 	}
 }
