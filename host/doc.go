@@ -3,9 +3,18 @@
 // An [Engine] turns bytes into a [Module]: it holds them against the plugin contract, compiles
 // them, and takes a first instance through the stages of loading (instantiate, initialize,
 // describe, warmup), each under limits. What cannot work is refused there, as a [*LoadError] that
-// names the stage. A Module is compiled code under one [Policy]; its Call runs one call in an
-// instance that has seen no other call, and gives the guest's reply as the bytes it handed over:
+// names the stage. A Module is compiled code under one [Policy]; its Call runs one call in a
+// state that no other call has touched, and gives the guest's reply as the bytes it handed over:
 // reading them is abi's work, and they are as hostile as everything else that a guest says.
+//
+// # Fresh state
+//
+// After its stages of loading an instance is photographed: its memory and globals are what every call
+// begins with. What a call wrote is put back before Call returns, so the next one costs what this one
+// changed, not what the plugin is; see package snapshot for how. A module that changes tables or drops
+// segments cannot be put back so, and [Module.Road] and [Inspect] say why: it gets a new instance for
+// every call, as does any module under the policy [Instantiate]. What a guest drew at random while it
+// initialised is the same in all its restored calls.
 //
 // # How a call can end
 //
