@@ -158,8 +158,8 @@ func TestMaxima(t *testing.T) {
 		[]byte{byte(FuncRef), 0, 1}, []byte{byte(ExternRef), 1, 2, 3},
 		cat([]byte{byte(FuncRef), 1, 4}, uleb(1<<32-1)),
 		[]byte{tableWithValue, 0, byte(FuncRef), 0, 5, opRefNull, byte(FuncRef), opEnd}))), nil)
-	want := "[{1 65536 true false false false} {2 3 true false false false} " +
-		"{4 65536 true false false false} {5 65536 true false false false}]"
+	want := "[{1 16384 true false false false} {2 3 true false false false} " +
+		"{4 16384 true false false false} {5 16384 true false false false}]"
 	if got := fmt.Sprint(after.Tables); got != want {
 		t.Errorf("tables %s, want %s", got, want)
 	}
