@@ -1,14 +1,9 @@
 package host_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -135,56 +130,22 @@ func TestFailedLoadsLeaveNothing(t *testing.T) {
 	}
 }
 
-// usage is what a process can leak.
-type usage struct {
-	goroutines, descriptors, mappings int
-	resident                          int64 // bytes
-}
-
-func used(t *testing.T) (u usage) {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("reads /proc")
-	}
-	debug.FreeOSMemory()
-	list, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var size int64
-	if _, err := fmt.Sscan(string(statm), &size, &u.resident); err != nil {
-		t.Fatal(err)
-	}
-	u.resident *= int64(os.Getpagesize())
-	u.goroutines, u.descriptors = runtime.NumGoroutine(), len(list)
-	u.mappings = bytes.Count(maps, []byte("\n"))
-	return u
-}
-
 // soak does something often, and sees that the process is then as large as it was after the first tenth.
 // What the Go run-time maps for itself, and keeps, is allowed for.
 func soak(t *testing.T, times int, do func(i int)) {
 	t.Helper()
 	const moreMappings, moreBytes = 40, 24 << 20
-	var first usage
+	var first hosttest.Usage
 	for i := range times {
 		if i == times/10 {
-			first = used(t)
+			first = hosttest.Used(t)
 		}
 		do(i)
 	}
-	last := used(t)
+	last := hosttest.Used(t)
 	t.Logf("after %d: %+v; after %d: %+v", times/10, first, times, last)
-	if last.goroutines > first.goroutines || last.descriptors > first.descriptors ||
-		last.mappings > first.mappings+moreMappings || last.resident > first.resident+moreBytes {
+	if last.Goroutines > first.Goroutines || last.Descriptors > first.Descriptors ||
+		last.Mappings > first.Mappings+moreMappings || last.Resident > first.Resident+moreBytes {
 		t.Errorf("it grew: %+v, %+v at first", last, first)
 	}
 }

@@ -1,45 +1,14 @@
 package loader_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/host/hosttest"
 	"github.com/wasmagent/wasmagent/plugins"
 )
-
-// usage is what this process holds.
-type usage struct{ goroutines, files, mappings, resident int }
-
-func measure(t *testing.T) (u usage) {
-	t.Helper()
-	for range 3 { // code is unmapped by finalizers, which run behind a collection
-		runtime.GC()
-	}
-	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var total int
-	if _, err := fmt.Sscan(string(statm), &total, &u.resident); err != nil {
-		t.Fatal(err)
-	}
-	u.goroutines, u.files = runtime.NumGoroutine(), len(files)
-	u.mappings, u.resident = bytes.Count(maps, []byte("\n")), u.resident*os.Getpagesize()
-	return u
-}
 
 // Plugins that come and go for a long time leave nothing behind: each call loads one and closes another.
 // In between there are calls that load nothing.
@@ -76,12 +45,12 @@ func TestLoadsAndCallsLeaveNothing(t *testing.T) {
 		}
 	}
 	work(0, warm)
-	before := measure(t)
+	before := hosttest.Used(t)
 	work(warm, warm+loads)
-	after := measure(t)
+	after := hosttest.Used(t)
 	const slack, room = 8, 24 << 20 // the run-time maps its heap piece by piece
-	if after.goroutines > before.goroutines || after.files > before.files ||
-		after.mappings > before.mappings+slack || after.resident > before.resident+room {
+	if after.Goroutines > before.Goroutines || after.Descriptors > before.Descriptors ||
+		after.Mappings > before.Mappings+slack || after.Resident > before.Resident+room {
 		t.Errorf("before %d loads: %+v, after them: %+v", loads, before, after)
 	}
 }
