@@ -11,8 +11,8 @@ import (
 
 const module = "github.com/wasmagent/wasmagent"
 
-// arrows says which packages of this module each package may import. "x/..." means x and all below it. A
-// package that is not named here is an error: adding one is a visible change of this table.
+// arrows says which packages of this module each package may import. "x/..." means x and all below
+// it. A package that is not named here is an error: adding one is a visible change of this table.
 var arrows = map[string][]string{
 	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
 	"abi":                 {},
@@ -32,7 +32,8 @@ var arrows = map[string][]string{
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
 }
 
-// below says the same for all packages below a folder, for those that the table above does not name.
+// below says the same for all packages below a folder, for those that the table above does not
+// name.
 var below = map[string][]string{
 	"host/internal/": {},
 	"pdk/internal/":  {"abi", "pdk/internal/..."},

@@ -1,5 +1,5 @@
-// Package wasmagent runs a directory of WebAssembly plugins as tools: sandboxed, each call in a state
-// that no other call has touched, and with an error for every way to fail.
+// Package wasmagent runs a directory of WebAssembly plugins as tools: sandboxed, each call in a
+// state that no other call has touched, and with an error for every way to fail.
 //
 //	box, err := wasmagent.Open(ctx, "plugins", nil)
 //	if err != nil {
@@ -8,8 +8,9 @@
 //	defer box.Close()
 //	result, err := box.Call(ctx, "jq", []byte(`{"filter":".a","input":{"a":1}}`))
 //
-// That is all most programs need. What stands behind it may be used on its own: package loader turns
-// directories into tools, package plugins keeps and calls tools of any kind, package host runs one guest.
+// That is all most programs need. What stands behind it may be used on its own: package loader
+// turns directories into tools, package plugins keeps and calls tools of any kind, package host
+// runs one guest.
 //
 // # Errors
 //
@@ -24,9 +25,10 @@
 //	case errors.Is(err, plugins.ErrOutputSerialization): // its result has no JSON form
 //	}
 //
-// What is no tool's failure is no ToolError: a tool that is not there is a *plugins.UnknownToolError,
-// and a deadline or cancellation of the caller's own is ctx's error. (A tool past its own time limit
-// is ErrHandler, and matches context.DeadlineExceeded too, so ask for the kinds first.)
+// What is no tool's failure is no ToolError: a tool that is not there is a
+// *plugins.UnknownToolError, and a deadline or cancellation of the caller's own is ctx's error. (A
+// tool past its own time limit is ErrHandler, and matches context.DeadlineExceeded too, so ask for
+// the kinds first.)
 //
 // plugins.FaultOf says whether the arguments, the world, the tool or the host is at fault;
 // plugins.ModelText is the text to hand to a model.

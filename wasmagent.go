@@ -34,8 +34,8 @@ type Toolbox struct {
 	problems []error
 }
 
-// Open loads a directory of plugins: files NAME.wasm and folders NAME with a plugin.wasm. Plugins that
-// cannot be loaded do not make it fail: Problems lists them.
+// Open loads a directory of plugins: files NAME.wasm and folders NAME with a plugin.wasm. Plugins
+// that cannot be loaded do not make it fail: Problems lists them.
 func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -70,7 +70,8 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 // Tools lists what can be called, sorted by name.
 func (b *Toolbox) Tools() iter.Seq[abi.ToolSpec] { return b.registry.Specs() }
 
-// Problems lists the plugins and tools that are not on offer, each with its reason: *loader.LoadError,
+// Problems lists the plugins and tools that are not on offer, each with its reason:
+// *loader.LoadError,
 // *loader.NotAllowedError, *loader.SpecError, *loader.CollisionError, *plugins.AddError.
 func (b *Toolbox) Problems() []error { return b.problems }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
-// Host functions write to pages that no code of the guest's has touched, to another one in every call and
-// to the same one again: each restore finds them, also one that relies on what it knew before.
+// Host functions write to pages that no code of the guest's has touched, to another one in every
+// call and to the same one again: each restore finds them, also one that relies on what it knew
+// before.
 func TestHostWritesToCleanPages(t *testing.T) {
 	const preview1 = "wasi_snapshot_preview1"
 	var clock, args, fdstat, filestat asm.FuncIndex

@@ -25,8 +25,8 @@ var exports = []struct {
 	{abi.ExportCall, true},
 }
 
-// checkContract holds a module against the plugin contract. links has the signature of each function
-// that can be imported, by module and name. It finds all problems before it answers.
+// checkContract holds a module against the plugin contract. links has the signature of each
+// function that can be imported, by module and name. It finds all problems before it answers.
 func checkContract(f *rewrite.Facts, links map[string]map[string]string) error {
 	problems := slices.Concat(checkFeatures(f), checkImports(f, links), checkExports(f))
 	if f.Memory == nil || f.Memory.Imported {

@@ -9,12 +9,12 @@
 //
 // # Fresh state
 //
-// After its stages of loading an instance is photographed: its memory and globals are what every call
-// begins with. What a call wrote is put back before Call returns, so the next one costs what this one
-// changed, not what the plugin is; see package snapshot for how. A module that changes tables or drops
-// segments cannot be put back so, and [Module.Road] and [Inspect] say why: it gets a new instance for
-// every call, as does any module under the policy [Instantiate]. What a guest drew at random while it
-// initialised is the same in all its restored calls.
+// After its stages of loading an instance is photographed: its memory and globals are what every
+// call begins with. What a call wrote is put back before Call returns, so the next one costs what
+// this one changed, not what the plugin is; see package snapshot for how. A module that changes
+// tables or drops segments cannot be put back so, and [Module.Road] and [Inspect] say why: it gets
+// a new instance for every call, as does any module under the policy [Instantiate]. What a guest
+// drew at random while it initialised is the same in all its restored calls.
 //
 // # How a call can end
 //
@@ -32,12 +32,12 @@
 // is allocated. Waiting for an instance counts against the caller's context, never against the
 // plugin's time.
 //
-// Time is looked at whenever a guest has used up a slice of its fuel, which loops, calls, operations on
-// ranges and host functions all use: nothing outruns it for longer than one operation on all of a guest's
-// memory takes, during which the garbage collector waits, too. A guest that recurses too deep is ended by the
-// stack limit, about 50 MB, which takes up to 160 MB for a moment; the instance is then closed. A guest
-// that sleeps in the depth of a recursion keeps its stack meanwhile, so the worst case of a plugin is
-// that of all its instances.
+// Time is looked at whenever a guest has used up a slice of its fuel, which loops, calls,
+// operations on ranges and host functions all use: nothing outruns it for longer than one operation
+// on all of a guest's memory takes, during which the garbage collector waits, too. A guest that
+// recurses too deep is ended by the stack limit, about 50 MB, which takes up to 160 MB for a
+// moment; the instance is then closed. A guest that sleeps in the depth of a recursion keeps its
+// stack meanwhile, so the worst case of a plugin is that of all its instances.
 //
 // # What a guest has
 //
@@ -47,11 +47,11 @@
 //
 // # Compiling
 //
-// Modules of the same bytes are checked and compiled once, whoever asks and however many. The compiler's
-// time and memory grow faster than its input, and it cannot be stopped: a module over the limits
-// of compiling here (a function of more than 1 MiB, or one whose loops, locals and blocks multiply
-// too far) is compiled by [Config].CompileCommand, in a process that the system ends at
-// [MaxCompileTime] and [MaxCompileMemory]. A program is its own such command by calling
+// Modules of the same bytes are checked and compiled once, whoever asks and however many. The
+// compiler's time and memory grow faster than its input, and it cannot be stopped: a module over
+// the limits of compiling here (a function of more than 1 MiB, or one whose loops, locals and
+// blocks multiply too far) is compiled by [Config].CompileCommand, in a process that the system
+// ends at [MaxCompileTime] and [MaxCompileMemory]. A program is its own such command by calling
 // [CompileChild]. Without a command the module is refused.
 //
 // # Compiled code on disk

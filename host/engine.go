@@ -110,7 +110,8 @@ func newEngine(ctx context.Context, cfg *Config, config wazero.RuntimeConfig) (*
 	return e, nil
 }
 
-// openDisk opens what passes code on to the engine, for a cache that lasts or for a compiler command.
+// openDisk opens what passes code on to the engine, for a cache that lasts or for a compiler
+// command.
 func (e *Engine) openDisk(cfg *Config) (err error) {
 	if len(cfg.CompileCommand) > 0 {
 		e.child = newChildCompiler(cfg.CompileCommand)
@@ -164,8 +165,8 @@ func valTypes(types []api.ValueType) []rewrite.ValType {
 }
 
 // Compile makes a plugin of a module under a policy: it checks, compiles, initialises and describes
-// it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm is
-// not kept. A compile that has begun is not ended by ctx, but Compile returns.
+// it. Every fault of the module's is a *LoadError. Modules of the same bytes share their code. wasm
+// is not kept. A compile that has begun is not ended by ctx, but Compile returns.
 func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, error) {
 	m, err := e.prepare(ctx, wasm, p)
 	if err != nil {
@@ -177,9 +178,9 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, e
 	return m, nil
 }
 
-// Describe gives the manifest that a module describes itself with, byte for byte, to be stamped into
-// it. It takes a module as far as Compile does to learn it, but needs no grants, and a manifest that
-// is stamped in already does not count.
+// Describe gives the manifest that a module describes itself with, byte for byte, to be stamped
+// into it. It takes a module as far as Compile does to learn it, but needs no grants, and a
+// manifest that is stamped in already does not count.
 func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, error) {
 	m, err := e.prepare(ctx, wasm, p)
 	if err != nil {
@@ -224,8 +225,8 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, e
 	return m, nil
 }
 
-// where gives err for a module that was checked without its manifest, or, if it has that structural fault
-// with it too, the error that says where in the file.
+// where gives err for a module that was checked without its manifest, or, if it has that structural
+// fault with it too, the error that says where in the file.
 func where(wasm []byte, err error) error {
 	if load, ok := err.(*LoadError); ok && load.Stage == stagePreflight {
 		if _, whole := preflight(wasm); whole != nil {
@@ -252,8 +253,8 @@ func (e *Engine) forget(m *Module) {
 	delete(e.modules, m)
 }
 
-// Close closes all modules as Module.Close does, and the engine. A compile that runs is waited for, one
-// in another process is ended. It may be called twice.
+// Close closes all modules as Module.Close does, and the engine. A compile that runs is waited for,
+// one in another process is ended. It may be called twice.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	first := !e.closed

@@ -22,8 +22,8 @@ type TrapError struct {
 	// indirect_call, table or null_reference.
 	Trap     string
 	Function string // the function it happened in, from the name section; may be empty
-	// Stderr is the beginning and the end of the guest's stderr, 4 KiB of it at most: a Go panic or a
-	// Rust abort explains itself there. The other errors have it too.
+	// Stderr is the beginning and the end of the guest's stderr, 4 KiB of it at most: a Go panic or
+	// a Rust abort explains itself there. The other errors have it too.
 	Stderr string
 	Note   string // what the host knows besides, such as an earlier denial of memory
 }
@@ -133,7 +133,8 @@ func (e *ContractError) CauseName() string {
 	return "contract"
 }
 
-// LoadError is a module that cannot be a plugin, or one that did not get through a stage of loading.
+// LoadError is a module that cannot be a plugin, or one that did not get through a stage of
+// loading.
 type LoadError struct {
 	Stage string // preflight, contract, compile, instantiate, initialize, describe, manifest, grants, warmup
 	Err   error
@@ -183,8 +184,8 @@ func withStderr(text, stderr string) string {
 	return text + "\nstderr:\n\t" + strings.ReplaceAll(stderr, "\n", "\n\t")
 }
 
-// byteText is a size for people: exact, in the largest unit that keeps it whole, or else also in MiB
-// when it has several.
+// byteText is a size for people: exact, in the largest unit that keeps it whole, or else also in
+// MiB when it has several.
 func byteText(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:

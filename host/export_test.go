@@ -19,8 +19,8 @@ func NewInterpreted(ctx context.Context, cfg *Config) (*Engine, error) {
 	return newEngine(ctx, cfg, configure(wazero.NewRuntimeConfigInterpreter()))
 }
 
-// ForceRoad makes an engine restore by one way only, for modules that are compiled from here on. It is one
-// of RestoreRoads.
+// ForceRoad makes an engine restore by one way only, for modules that are compiled from here on. It
+// is one of RestoreRoads.
 func ForceRoad(e *Engine, road snapshot.Road) { e.road = road }
 
 // RestoreRoads are the ways to restore that this system has.
@@ -63,7 +63,8 @@ func EntriesDir(e *Engine) string { return e.disk.entries }
 // EngineVersion is the engine that cache entries are bound to.
 const EngineVersion = engineVersion
 
-// CompileWithin is CompileChild in the limits that ChildLimits writes; the compiled-in ones without.
+// CompileWithin is CompileChild in the limits that ChildLimits writes; the compiled-in ones
+// without.
 func CompileWithin(args []string) int {
 	if len(args) == 0 {
 		return CompileChild(os.Stdin, os.Stdout, os.Stderr)

@@ -31,8 +31,8 @@ func roll(t *testing.T, m *host.Module, req abi.Request) string {
 	return fmt.Sprintf("%d units of fuel: %q", stats.Fuel, reply)
 }
 
-// rolls are those of one module: of instances that were used and restored, and, since two calls run at the
-// same time, of more than one.
+// rolls are those of one module: of instances that were used and restored, and, since two calls run
+// at the same time, of more than one.
 func rolls(t *testing.T, m *host.Module, req abi.Request) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
@@ -54,8 +54,8 @@ func rolls(t *testing.T, m *host.Module, req abi.Request) map[string]int {
 var dice = hosttest.Then(hosttest.Log(abi.LevelInfo, "rolling"), hosttest.Sleep(int64(time.Hour)),
 	hosttest.Times(1000, hosttest.Silent), randomReply)
 
-// With time and chance fixed, a request takes the same fuel and gives the same reply: in every call, in a
-// new engine, compiled or interpreted, restored or not.
+// With time and chance fixed, a request takes the same fuel and gives the same reply: in every
+// call, in a new engine, compiled or interpreted, restored or not.
 func TestFixed(t *testing.T) {
 	wasm := hosttest.Plugin{Name: "t", Call: dice}.Bytes()
 	same := map[string]int{}
@@ -84,7 +84,8 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// The same for a guest with a run-time of its own, that reads clocks, shuffles its maps and rolls dice.
+// The same for a guest with a run-time of its own, that reads clocks, shuffles its maps and rolls
+// dice.
 func TestFixedGoGuest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and compiles a Go plugin")
@@ -121,8 +122,8 @@ func TestFixedGoGuest(t *testing.T) {
 	}
 }
 
-// A guest that sleeps, and one whose timer was set before the snapshot, wake up in every call, and never
-// see time go back.
+// A guest that sleeps, and one whose timer was set before the snapshot, wake up in every call, and
+// never see time go back.
 func TestGoGuestTimers(t *testing.T) {
 	m := goGuest(t, host.Policy{})
 	mustRestore(t, m)

@@ -2,8 +2,8 @@ package host
 
 import "github.com/wasmagent/wasmagent/abi"
 
-// greaseKeys are what Policy.Grease adds to a request: values of all kinds, under keys that are close to
-// the real ones.
+// greaseKeys are what Policy.Grease adds to a request: values of all kinds, under keys that are
+// close to the real ones.
 var greaseKeys = func() []byte {
 	var b []byte
 	key := func(name string) { b = abi.AppendString(b, name) }
@@ -23,8 +23,8 @@ var greaseKeys = func() []byte {
 
 const greaseCount = 4
 
-// grease puts them in front of a coded request's own keys. A request has 8 at most, so that the first byte
-// still holds the number of all.
+// grease puts them in front of a coded request's own keys. A request has 8 at most, so that the
+// first byte still holds the number of all.
 func grease(request []byte) []byte {
 	greased := append([]byte{request[0] + greaseCount}, greaseKeys...)
 	return append(greased, request[1:]...)

@@ -20,10 +20,10 @@ type Config struct {
 	CacheKey []byte
 	// Workers is how many modules are compiled side by side, 0 is GOMAXPROCS.
 	Workers int
-	// CompileCommand is a program and its arguments that compile one module as CompileChild does, or
-	// better as itself by calling that. It is run for modules whose compile may take more than this
-	// process can give, with no environment, in a directory made for it, and killed at its limits.
-	// Nil: such modules are refused.
+	// CompileCommand is a program and its arguments that compile one module as CompileChild does,
+	// or better as itself by calling that. It is run for modules whose compile may take more than
+	// this process can give, with no environment, in a directory made for it, and killed at its
+	// limits. Nil: such modules are refused.
 	CompileCommand []string
 	// Memory is what the linear memories of all guests may have together, in bytes; 0 is
 	// DefaultTotalMemory. What idles is given up first.
@@ -51,8 +51,8 @@ type Policy struct {
 	// Fixed, when it is not nil, is all the time and randomness that the guest sees: the same
 	// request then takes the same fuel and gives the same reply, on every run and machine.
 	Fixed *Fixed
-	// Grease adds keys that no plugin knows to every request. A plugin must ignore them, or it will not
-	// understand later hosts: this is for tests of plugins.
+	// Grease adds keys that no plugin knows to every request. A plugin must ignore them, or it will
+	// not understand later hosts: this is for tests of plugins.
 	Grease bool
 	// Config has the operator's settings that the plugin may read, by key: msgpack values. A key
 	// that is not there reads as nil.

@@ -119,8 +119,8 @@ func (in *instance) log(mem guestMemory, args []uint64) int {
 	return 0
 }
 
-// progress hands a report on, up to the rate. One that cannot be read is ignored: there is nobody to
-// tell.
+// progress hands a report on, up to the rate. One that cannot be read is ignored: there is nobody
+// to tell.
 func (in *instance) progress(mem guestMemory, args []uint64) int {
 	r := &in.run
 	b := mem.view("progress", args[0], args[1])

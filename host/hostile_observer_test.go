@@ -50,7 +50,8 @@ func TestObserverPanics(t *testing.T) {
 	})
 }
 
-// An observer that ends its goroutine, as a failing test does, keeps neither slot nor turn nor memory.
+// An observer that ends its goroutine, as a failing test does, keeps neither slot nor turn nor
+// memory.
 func TestObserverEndsItsGoroutine(t *testing.T) {
 	onCores(t, func(t *testing.T) {
 		m := plugin(t, verified(t), talkative, patient(1, 1))
@@ -198,8 +199,8 @@ func (c *lateContext) Done() <-chan struct{} {
 	return c.done
 }
 
-// What a guest was refused because all guests together have too much is told as that, and what idles
-// is given up before.
+// What a guest was refused because all guests together have too much is told as that, and what
+// idles is given up before.
 func TestSharedBudget(t *testing.T) {
 	const pages = 40
 	e, err := host.New(t.Context(), &host.Config{Memory: pages * 65536, Verify: true})

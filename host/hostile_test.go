@@ -17,8 +17,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest"
 )
 
-// onCores runs a test as the machine is and once more with a single thread for Go code, where whoever
-// does not give it up stops everybody.
+// onCores runs a test as the machine is and once more with a single thread for Go code, where
+// whoever does not give it up stops everybody.
 func onCores(t *testing.T, test func(t *testing.T)) {
 	t.Run("all cores", test)
 	t.Run("one core", func(t *testing.T) {
@@ -27,8 +27,9 @@ func onCores(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// open makes an engine that compares every instance with its snapshot, and sees at the test's end that
-// nothing is left of it: no booked memory, no image, no descriptor. Goroutines are TestMain's to find.
+// open makes an engine that compares every instance with its snapshot, and sees at the test's end
+// that nothing is left of it: no booked memory, no image, no descriptor. Goroutines are TestMain's
+// to find.
 func open(t testing.TB, make func(context.Context, *host.Config) (*host.Engine, error)) *host.Engine {
 	t.Helper()
 	before := images(t)
@@ -77,8 +78,8 @@ func images(t testing.TB) (n int) {
 	return n
 }
 
-// Each hostile plugin gets its answer, and afterwards all is as if nothing had happened: its own next
-// calls, another plugin, and what is left in the process.
+// Each hostile plugin gets its answer, and afterwards all is as if nothing had happened: its own
+// next calls, another plugin, and what is left in the process.
 func TestHostile(t *testing.T) {
 	onCores(t, func(t *testing.T) {
 		e := verified(t)

@@ -40,7 +40,8 @@ func instanceOf(ctx context.Context) *instance { return ctx.Value(instanceKey{})
 
 func wasiState(ctx context.Context) *wasi.State { return &instanceOf(ctx).wasi }
 
-// instantiate makes an instance with a memory: a new one, or a clone of an image. Nothing of it runs.
+// instantiate makes an instance with a memory: a new one, or a clone of an image. Nothing of it
+// runs.
 func (m *Module) instantiate(memory *snapshot.Memory) (_ *instance, err error) {
 	in := &instance{module: m, memory: memory, stderr: stream{stderr: true}}
 	in.ctx = context.WithValue(context.Background(), instanceKey{}, in)
@@ -194,8 +195,8 @@ func (in *instance) enter(fn api.Function) error {
 	return &LoadError{Stage: r.stage, Err: err}
 }
 
-// watch lets the memory count this thread's page faults from here to unwatch, or to the restore. It cannot
-// while the goroutine may move to another.
+// watch lets the memory count this thread's page faults from here to unwatch, or to the restore. It
+// cannot while the goroutine may move to another.
 func (in *instance) watch() {
 	if in.locked || in.module.image == nil {
 		return

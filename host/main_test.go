@@ -12,7 +12,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest"
 )
 
-// TestMain makes the test program its own compiler command, with smaller limits if arguments say so.
+// TestMain makes the test program its own compiler command, with smaller limits if arguments say
+// so.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__compile" {
 		os.Exit(host.CompileWithin(os.Args[2:]))

@@ -19,8 +19,8 @@ const (
 // turnTime is how long a guest runs, in its own time, before it lets others go first.
 const turnTime = time.Millisecond
 
-// tick is what a guest's own code calls when its fuel is used up: the one place where running code is
-// interrupted, and where the scheduler and the garbage collector get hold of its thread.
+// tick is what a guest's own code calls when its fuel is used up: the one place where running code
+// is interrupted, and where the scheduler and the garbage collector get hold of its thread.
 var tick = api.GoModuleFunc(func(ctx context.Context, _ api.Module, _ []uint64) {
 	instanceOf(ctx).refuel()
 })
@@ -44,8 +44,9 @@ func (in *instance) refuel() {
 	in.fuel.Set(uint64(left))
 }
 
-// yield lets others run: those that wait for a turn, or any goroutine. Go's guests use up their fuel far
-// faster than others, being charged for whole functions, so it first looks how long ago the last one was.
+// yield lets others run: those that wait for a turn, or any goroutine. Go's guests use up their
+// fuel far faster than others, being charged for whole functions, so it first looks how long ago
+// the last one was.
 func (in *instance) yield() {
 	r := &in.run
 	if time.Since(r.yielded) < turnTime {

@@ -71,9 +71,9 @@ func (m *Module) Manifest() abi.Manifest { return m.manifest }
 // Digest is the SHA-256 of the module's bytes, in hex.
 func (m *Module) Digest() string { return fmt.Sprintf("%x", m.digest) }
 
-// Size is what the module keeps while nothing runs, in bytes: its code, and the pages of its snapshot
-// that are not zero. Machine code is measured where it comes from Config.CacheDir or a compiler command,
-// else estimated. Modules of the same bytes share their code, and each counts it.
+// Size is what the module keeps while nothing runs, in bytes: its code, and the pages of its
+// snapshot that are not zero. Machine code is measured where it comes from Config.CacheDir or a
+// compiler command, else estimated. Modules of the same bytes share their code, and each counts it.
 func (m *Module) Size() int64 {
 	size := m.code.size
 	if m.image != nil {
@@ -94,8 +94,9 @@ func (m *Module) Road() (road Road, blockers []string) {
 // Without an error there is a reply. req's DeadlineMS is set by Call.
 //
 // The errors are *TrapError, *ExitError, *LimitError and *ContractError for what the guest did,
-// ErrClosed, and the cause and the error of ctx, wrapped, when the caller gave up. Any other error is the host's
-// fault. Waiting for an instance counts against ctx only; Limits.Time begins when there is one.
+// ErrClosed, and the cause and the error of ctx, wrapped, when the caller gave up. Any other error
+// is the host's fault. Waiting for an instance counts against ctx only; Limits.Time begins when
+// there is one.
 func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst []byte) (
 	reply []byte, stats CallStats, err error) {
 	if err := m.begin(); err != nil {
@@ -161,8 +162,8 @@ func (in *instance) answer(ctx context.Context, req *abi.Request, obs *Observer,
 	return r.reply, err
 }
 
-// ask readies the bytes that the guest will read. The guest's deadline is its own limit or the caller's,
-// whichever comes first.
+// ask readies the bytes that the guest will read. The guest's deadline is its own limit or the
+// caller's, whichever comes first.
 func (in *instance) ask(req *abi.Request) error {
 	limits := in.module.limits
 	left := limits.Time

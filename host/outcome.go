@@ -31,8 +31,8 @@ const (
 	engineStackTrace    = "wasm stack trace:\n\t"
 )
 
-// outcome says what a run's end means, given the engine's error. What ended badly wins over a reply; a
-// guest that returned has not ended badly.
+// outcome says what a run's end means, given the engine's error. What ended badly wins over a
+// reply; a guest that returned has not ended badly.
 func (in *instance) outcome(err error) error {
 	if err == nil {
 		return nil
@@ -142,8 +142,8 @@ func isTotal(err error) bool {
 	return ok && limit.Limit == "total"
 }
 
-// refused is what the guest was last refused of memory by the host; what it asked past its own declared
-// maximum does not count.
+// refused is what the guest was last refused of memory by the host; what it asked past its own
+// declared maximum does not count.
 func (in *instance) refused() *snapshot.Denial {
 	if d := in.memory.Denied(); d != nil && d.Reason != snapshot.Declared {
 		return d

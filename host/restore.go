@@ -27,8 +27,8 @@ type image struct {
 	fixed   wasi.Fixed // time and randomness, for a policy that has them fixed
 }
 
-// photograph makes of a first instance, after all stages of loading, the image of all others, and the
-// first of them.
+// photograph makes of a first instance, after all stages of loading, the image of all others, and
+// the first of them.
 func (m *Module) photograph(in *instance) error {
 	view, ok := in.mod.Memory().Read(0, uint32(in.memory.Size()))
 	if !ok {
@@ -60,8 +60,8 @@ func (in *instance) begins(i *image) {
 	}
 }
 
-// acquire makes an instance in the state that every call begins with. What it says while it initialises
-// was heard when the module was loaded.
+// acquire makes an instance in the state that every call begins with. What it says while it
+// initialises was heard when the module was loaded.
 func (m *Module) acquire(ctx context.Context) (*instance, error) {
 	if m.image == nil {
 		in, err := m.newInstance(ctx, &Observer{Log: func(abi.Level, string) {}})
@@ -91,16 +91,16 @@ func (m *Module) clone() (*instance, error) {
 	return in, nil
 }
 
-// What a call can use and not have nested deep: units of fuel, at 16 bytes and more a frame less than
-// 4 MiB; or time, in which a stack of more than some 10 MiB cannot even be copied as it grows. Go's guests are
-// charged for far more than they do, so fuel alone does not tell.
+// What a call can use and not have nested deep: units of fuel, at 16 bytes and more a frame less
+// than 4 MiB; or time, in which a stack of more than some 10 MiB cannot even be copied as it grows.
+// Go's guests are charged for far more than they do, so fuel alone does not tell.
 const (
 	shallowFuel = 1 << 18
 	shallowTime = time.Millisecond
 )
 
-// wasDeep says whether the call may have grown a stack that is not worth keeping. The engine keeps it with
-// the function.
+// wasDeep says whether the call may have grown a stack that is not worth keeping. The engine keeps
+// it with the function.
 func (in *instance) wasDeep() bool {
 	return in.fuelUsed() > shallowFuel && time.Since(in.run.began) > shallowTime
 }

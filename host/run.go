@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// run is one entry into a guest, a stage of loading or a call: what the host functions serve it from,
-// and what they take from it. It lies in its instance, which serves one run at a time.
+// run is one entry into a guest, a stage of loading or a call: what the host functions serve it
+// from, and what they take from it. It lies in its instance, which serves one run at a time.
 type run struct {
 	stage    string
 	caller   context.Context // asked whether the caller still wants the answer, and nothing else
@@ -98,8 +98,8 @@ func (in *instance) look() {
 	}
 }
 
-// sleep is what a guest waits by. It gives its turn up, and wakes early for a caller that gives up, so
-// that the guest may ask for that.
+// sleep is what a guest waits by. It gives its turn up, and wakes early for a caller that gives up,
+// so that the guest may ask for that.
 func (in *instance) sleep(_ context.Context, d time.Duration) error {
 	in.look()
 	r := &in.run
@@ -121,8 +121,8 @@ func (in *instance) sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// outside tells an observer or the log something, without the guest's turn. A panic there is not the
-// guest's fault: it ends the guest, and the call with an error that is the host's own.
+// outside tells an observer or the log something, without the guest's turn. A panic there is not
+// the guest's fault: it ends the guest, and the call with an error that is the host's own.
 func (in *instance) outside(tell func()) {
 	in.giveTurn()
 	defer func() {

@@ -12,8 +12,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest"
 )
 
-// 64 goroutines call a module that is closed under them, gently and not: each call is answered rightly, or
-// refused or ended as closed.
+// 64 goroutines call a module that is closed under them, gently and not: each call is answered
+// rightly, or refused or ended as closed.
 func TestCloseWhileCalling(t *testing.T) {
 	onCores(t, func(t *testing.T) {
 		e := verified(t)
@@ -59,7 +59,8 @@ func TestCloseWhileCalling(t *testing.T) {
 	})
 }
 
-// Modules that take memory from each other all the time, are closed and made anew, while all are called.
+// Modules that take memory from each other all the time, are closed and made anew, while all are
+// called.
 func TestEvictionUnderLoad(t *testing.T) {
 	onCores(t, func(t *testing.T) {
 		const pages = 40 // a caller needs up to 9, and those that idle would like 48
@@ -130,8 +131,8 @@ func TestFailedLoadsLeaveNothing(t *testing.T) {
 	}
 }
 
-// soak does something often, and sees that the process is then as large as it was after the first tenth.
-// What the Go run-time maps for itself, and keeps, is allowed for.
+// soak does something often, and sees that the process is then as large as it was after the first
+// tenth. What the Go run-time maps for itself, and keeps, is allowed for.
 func soak(t *testing.T, times int, do func(i int)) {
 	t.Helper()
 	const moreMappings, moreBytes = 40, 24 << 20

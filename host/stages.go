@@ -9,8 +9,8 @@ import (
 	"github.com/wasmagent/wasmagent/abi/abihost"
 )
 
-// load takes a first instance through the stages, so that what cannot work is refused here and not in
-// a call, learns the manifest, and keeps what all calls begin with.
+// load takes a first instance through the stages, so that what cannot work is refused here and not
+// in a call, learns the manifest, and keeps what all calls begin with.
 func (m *Module) load(ctx context.Context, wasm []byte) (err error) {
 	if err := m.begin(); err != nil {
 		return err

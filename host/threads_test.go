@@ -11,8 +11,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest"
 )
 
-// A guest that waits, for the world or for an observer, keeps no thread of the system: there may be any
-// number of them, and a process that has 10,000 threads is ended by Go.
+// A guest that waits, for the world or for an observer, keeps no thread of the system: there may be
+// any number of them, and a process that has 10,000 threads is ended by Go.
 func TestWaitingGuestsKeepNoThreads(t *testing.T) {
 	const guests = 200
 	const hour = 3_600_000_000_000

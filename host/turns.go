@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// turns bounds how many guests run at a time. A turn is held only while guest code runs: whoever sleeps
-// or waits for the world gives it up meanwhile, and whoever runs for long lets others go first now and
-// then, so that slow plugins stall nobody.
+// turns bounds how many guests run at a time. A turn is held only while guest code runs: whoever
+// sleeps or waits for the world gives it up meanwhile, and whoever runs for long lets others go
+// first now and then, so that slow plugins stall nobody.
 type turns struct {
 	held    chan struct{}
 	waiting *atomic.Int32

@@ -17,9 +17,9 @@ import (
 // long says whether tests may take minutes, as they do in .ci/long.
 func long() bool { return os.Getenv("WASMAGENT_LONG") != "" }
 
-// stateful is a guest that counts its calls in a global and marks its memory, old and grown, and replies
-// with what it found there, the count in front: {ok: arguments} if it has seen no call before. It grows
-// by as many pages as the request is long, up to 7.
+// stateful is a guest that counts its calls in a global and marks its memory, old and grown, and
+// replies with what it found there, the count in front: {ok: arguments} if it has seen no call
+// before. It grows by as many pages as the request is long, up to 7.
 func stateful(k *hosttest.Kit) asm.Instr {
 	count := k.Module.Global("i32", true, asm.I32Const(0))
 	const mark, far = hosttest.Scratch, 60_000
@@ -64,7 +64,8 @@ func manyCalls() int {
 	return 2_048
 }
 
-// No call finds anything of another's, and after each the instance is its snapshot again, byte for byte.
+// No call finds anything of another's, and after each the instance is its snapshot again, byte for
+// byte.
 func TestManyCallersOfAStatefulGuest(t *testing.T) {
 	for _, cores := range []int{runtime.GOMAXPROCS(0), 1, 8} {
 		t.Run(fmt.Sprintf("%d cores", cores), func(t *testing.T) {
@@ -109,8 +110,8 @@ func TestManyCallersOfAGoGuest(t *testing.T) {
 	})
 }
 
-// Each way to restore that this system has gives the same answers, for a small guest and for one whose
-// memory is larger than what is simply copied.
+// Each way to restore that this system has gives the same answers, for a small guest and for one
+// whose memory is larger than what is simply copied.
 func TestRoads(t *testing.T) {
 	for _, road := range host.RestoreRoads() {
 		t.Run(road.String(), func(t *testing.T) {
@@ -133,7 +134,8 @@ func TestRoads(t *testing.T) {
 	}
 }
 
-// A guest that cannot be restored has a new instance for every call, and finds nothing there either.
+// A guest that cannot be restored has a new instance for every call, and finds nothing there
+// either.
 func TestInstantiatedCalls(t *testing.T) {
 	policy := host.Policy{Isolation: host.Instantiate}
 	m := plugin(t, verified(t), stateful, policy)

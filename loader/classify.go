@@ -14,7 +14,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// This file is the single table from what happened in the sandbox to the kinds of plugins.ToolError.
+// This file is the single table from what happened in the sandbox to the kinds of
+// plugins.ToolError.
 
 // callFault classifies a call that ended without a reply.
 func (t *tool) callFault(err error) error {
@@ -97,7 +98,8 @@ func (t *tool) value(buf *buffer, raw abi.Raw) (plugins.Output, error) {
 	return plugins.Output{}, t.malformed("bad_msgpack", err)
 }
 
-// content frees blocks from the reply. Their texts become JSON sooner or later, so each must be UTF-8.
+// content frees blocks from the reply. Their texts become JSON sooner or later, so each must be
+// UTF-8.
 func (t *tool) content(blocks []abi.Block) (plugins.Output, error) {
 	for i, b := range blocks {
 		for _, field := range [...]struct{ name, text string }{
@@ -158,8 +160,8 @@ func (t *tool) malformed(name string, err error) error {
 	return t.fault(plugins.ErrMalformedResult, m)
 }
 
-// loadFault is a call whose plugin could not be loaded: never the tool's own, and the caller's only when it
-// stopped waiting.
+// loadFault is a call whose plugin could not be loaded: never the tool's own, and the caller's only
+// when it stopped waiting.
 func (t *tool) loadFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err

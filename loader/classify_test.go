@@ -144,7 +144,8 @@ var unreadable = map[string]string{
 	"duplicate_keys":        "\x82\xa1a\x01\xa1a\x02",
 }
 
-// formless is msgpack without a JSON form, each as a reply's value, and the path that the text names.
+// formless is msgpack without a JSON form, each as a reply's value, and the path that the text
+// names.
 var formless = map[string][2]string{
 	"nan":           {"\x81\xa1a\x91\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00", "$.a[0]"},
 	"inf":           {"\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00", "$"},
@@ -181,7 +182,8 @@ func failedWith(n int) abi.Reply {
 	}}
 }
 
-// blocks are content blocks that are no JSON, each after a good one, and the path that the text names.
+// blocks are content blocks that are no JSON, each after a good one, and the path that the text
+// names.
 var blocks = map[string]abi.Block{
 	"$.content[1].text": {Type: abi.BlockText, Text: "a\xffb"},
 	"$.content[1].mime": {Type: abi.BlockImage, Data: []byte{1}, MIME: "image/\x80"},
@@ -213,8 +215,8 @@ func rows() []outcome {
 	return list
 }
 
-// TestOutcomes holds, through the real sandbox, what becomes of everything that a guest can do; and that
-// whatever it did, the next call of the same tool finds nothing of it.
+// TestOutcomes holds, through the real sandbox, what becomes of everything that a guest can do; and
+// that whatever it did, the next call of the same tool finds nothing of it.
 func TestOutcomes(t *testing.T) {
 	dir, opts := t.TempDir(), options(t)
 	opts.Limits = host.Limits{Output: 50 << 10}

@@ -16,9 +16,9 @@
 // A plugin is compiled when one of its tools is first called. The bytes that are compiled are the
 // bytes that are hashed; when they are not the bytes that were listed, the call is refused.
 //
-// What was compiled stays for the next call, up to Options.CodeMemory for all plugins together. Then
-// those that idle longest are closed, and come back when they are called: read, hashed and held
-// against the list again.
+// What was compiled stays for the next call, up to Options.CodeMemory for all plugins together.
+// Then those that idle longest are closed, and come back when they are called: read, hashed and
+// held against the list again.
 //
 // # Authority
 //

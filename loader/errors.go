@@ -7,8 +7,8 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 )
 
-// LoadError is a plugin that cannot be loaded: the file cannot be read, is no plugin, or did not get
-// through a stage of loading. Err is often a *host.LoadError.
+// LoadError is a plugin that cannot be loaded: the file cannot be read, is no plugin, or did not
+// get through a stage of loading. Err is often a *host.LoadError.
 type LoadError struct {
 	Plugin, Path string
 	Err          error

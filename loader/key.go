@@ -17,8 +17,8 @@ const (
 	halfAge  = time.Hour // of a file of makeKey whose maker cannot be at work any more
 )
 
-// sealKey gives the key that seals the caches, and makes it when there is none. Whoever can write the
-// cache directory but not read this file cannot plant anything in a cache.
+// sealKey gives the key that seals the caches, and makes it when there is none. Whoever can write
+// the cache directory but not read this file cannot plant anything in a cache.
 func sealKey(dir string) ([]byte, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -68,7 +68,8 @@ func readKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// makeKey writes a new key beside path and links it into place, so that nobody ever reads half of one.
+// makeKey writes a new key beside path and links it into place, so that nobody ever reads half of
+// one.
 func makeKey(path string) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), keyFile+".*") // 0600
 	if err != nil {

@@ -29,8 +29,8 @@ const (
 	racyWindow = 100 * time.Millisecond
 )
 
-// list is what is known of the plugins of one directory without opening them. It is kept in a file, sealed
-// with a key: a file that is missing, cut, of another version or not ours is an empty list.
+// list is what is known of the plugins of one directory without opening them. It is kept in a file,
+// sealed with a key: a file that is missing, cut, of another version or not ours is an empty list.
 type list struct {
 	file string
 	key  []byte

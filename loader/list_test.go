@@ -31,8 +31,8 @@ func listFile(t testing.TB, opts *loader.Options) string {
 	return files[0]
 }
 
-// A plugin that is listed from what is kept is neither read nor run: here the file's bytes can no longer
-// be read as a plugin, and nobody notices until it is called.
+// A plugin that is listed from what is kept is neither read nor run: here the file's bytes can no
+// longer be read as a plugin, and nobody notices until it is called.
 func TestListIsKept(t *testing.T) {
 	dir, opts := t.TempDir(), settled(t)
 	path := filepath.Join(dir, "p.wasm")

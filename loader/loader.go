@@ -36,15 +36,15 @@ type Options struct {
 	Logger   *slog.Logger // nil discards; at debug level it also has what guests print in calls
 
 	// CodeMemory is what the compiled plugins of the directory may have together, in bytes of
-	// host.Module.Size; 0 is DefaultCodeMemory. Those that idle longest go first, and come back with
-	// their next call.
+	// host.Module.Size; 0 is DefaultCodeMemory. Those that idle longest go first, and come back
+	// with their next call.
 	CodeMemory int64
-	// CompileCommand is host.Config.CompileCommand for an engine of its own: a program that compiles
-	// plugins which are too much for this process. Nil: they are refused.
+	// CompileCommand is host.Config.CompileCommand for an engine of its own: a program that
+	// compiles plugins which are too much for this process. Nil: they are refused.
 	CompileCommand []string
 
-	// Called is told what each guest's call took, however it ended, before the call returns. Nil: not
-	// wanted. Calls that run side by side tell it side by side.
+	// Called is told what each guest's call took, however it ended, before the call returns. Nil:
+	// not wanted. Calls that run side by side tell it side by side.
 	Called func(plugin, tool string, took host.CallStats)
 
 	now    func() time.Time  // nil is time.Now; tests set both
@@ -137,8 +137,8 @@ type Dir struct {
 }
 
 // OpenDir lists the plugins of a directory. The error is for the directory as a whole: it cannot be
-// read, holds more than MaxPlugins, or the cache or state directory is unusable. What is wrong with one plugin is
-// in its Err. Close the Dir when done.
+// read, holds more than MaxPlugins, or the cache or state directory is unusable. What is wrong with
+// one plugin is in its Err. Close the Dir when done.
 func OpenDir(ctx context.Context, dir string, opts *Options) (*Dir, error) {
 	found, err := scan(dir)
 	if err != nil {
@@ -174,8 +174,8 @@ func (d *Dir) Tools() []plugins.Tool {
 	return list
 }
 
-// Close waits for running calls and frees what the Dir holds. Calls that wait for a compile end with
-// host.ErrClosed. It may be called twice.
+// Close waits for running calls and frees what the Dir holds. Calls that wait for a compile end
+// with host.ErrClosed. It may be called twice.
 func (d *Dir) Close() error {
 	d.close.Do(func() {
 		var errs []error
@@ -237,8 +237,8 @@ func (d *Dir) useEngine(ctx context.Context, key []byte, opts *Options) (err err
 	return err
 }
 
-// NewEngine makes the engine that OpenDir makes when it is given none, with the compiled code kept in
-// the cache directory: for a program that opens several directories. The caller closes it, after
+// NewEngine makes the engine that OpenDir makes when it is given none, with the compiled code kept
+// in the cache directory: for a program that opens several directories. The caller closes it, after
 // every Dir that uses it.
 func NewEngine(ctx context.Context, opts *Options) (*host.Engine, error) {
 	key, err := sealKey(opts.stateDir())

@@ -257,7 +257,8 @@ func TestCollisions(t *testing.T) {
 	}
 }
 
-// Nothing can be granted yet: what needs something is refused by name, listed from its stamp or not.
+// Nothing can be granted yet: what needs something is refused by name, listed from its stamp or
+// not.
 func TestNeedsAreRefused(t *testing.T) {
 	needs := abi.Needs{
 		HTTP:    []abi.HTTPNeed{{Host: "api.example.com"}, {Host: "maybe.example", Optional: true}},

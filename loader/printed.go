@@ -6,8 +6,8 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 )
 
-// maxPrinted is the longest line of a guest's stdout or stderr that is logged, in bytes. A longer one
-// is logged in pieces.
+// maxPrinted is the longest line of a guest's stdout or stderr that is logged, in bytes. A longer
+// one is logged in pieces.
 const maxPrinted = 4 << 10
 
 // printed cuts what a guest prints during a call into lines for the log.

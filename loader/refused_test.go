@@ -17,8 +17,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// What a plugin would offer is known although it is refused, whether its manifest or only its imports
-// ask; a second start knows it too.
+// What a plugin would offer is known although it is refused, whether its manifest or only its
+// imports ask; a second start knows it too.
 func TestRefusedIsDescribed(t *testing.T) {
 	declared := hosttest.Plugin{Name: "declared", Needs: abi.Needs{
 		HTTP: []abi.HTTPNeed{{Host: "api.example.org"}},

@@ -33,8 +33,8 @@ type candidate struct {
 	err        error // why it cannot be one
 }
 
-// scan lists the candidates of a directory by name. Hidden files and whatever is neither a .wasm file
-// nor a folder with a plugin.wasm are passed over.
+// scan lists the candidates of a directory by name. Hidden files and whatever is neither a .wasm
+// file nor a folder with a plugin.wasm are passed over.
 func scan(dir string) ([]candidate, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

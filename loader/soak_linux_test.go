@@ -10,8 +10,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// Plugins that come and go for a long time leave nothing behind: each call loads one and closes another.
-// In between there are calls that load nothing.
+// Plugins that come and go for a long time leave nothing behind: each call loads one and closes
+// another. In between there are calls that load nothing.
 func TestLoadsAndCallsLeaveNothing(t *testing.T) {
 	const warm = 40
 	loads, callsEach := 60, 10 // and so many calls of each load

@@ -25,8 +25,8 @@ func newTool(p *plugin, spec abi.ToolSpec) *tool {
 
 func (t *tool) Spec() abi.ToolSpec { return t.spec }
 
-// Scope makes the keys of a plugin's tools the plugin's own: a namesake in another directory neither
-// claims nor reads them.
+// Scope makes the keys of a plugin's tools the plugin's own: a namesake in another directory
+// neither claims nor reads them.
 func (t *tool) Scope() string { return t.plugin.scope }
 
 // Invoke carries the call's JSON to a fresh guest and its reply back.

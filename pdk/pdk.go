@@ -34,8 +34,8 @@ type Tool struct {
 // which is not decoded. Encode and Decode make and read one.
 type Raw = abi.Raw
 
-// Plugin names the plugin. A program calls it once, in an init function. Hosts go by the file's name;
-// this one is shown beside it.
+// Plugin names the plugin. A program calls it once, in an init function. Hosts go by the file's
+// name; this one is shown beside it.
 func Plugin(name, version string) {
 	switch {
 	case name == "":

@@ -15,8 +15,8 @@ import (
 // MaxInput is how many bytes of JSON the arguments of one call may have.
 const MaxInput = 16 << 20
 
-// Call carries out one call: find, check, key, claim, attempt, output check, settle. Each step makes
-// only the errors that are its own, and FaultOf says who must act on any of them.
+// Call carries out one call: find, check, key, claim, attempt, output check, settle. Each step
+// makes only the errors that are its own, and FaultOf says who must act on any of them.
 func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) {
 	if r.opts.Logger != nil {
 		defer r.log(ctx, &call, time.Now(), &res, &err)
@@ -127,8 +127,8 @@ func (e *entry) deriveKey(call *Call, input abi.Raw) error {
 	return nil
 }
 
-// mayRun refuses what must not start: a registry whose keys do not fit its tools, and a call that is
-// already over.
+// mayRun refuses what must not start: a registry whose keys do not fit its tools, and a call that
+// is already over.
 func (r *Registry) mayRun(ctx context.Context, e *entry) error {
 	if err := r.Check(); err != nil {
 		return HostFault(err)
@@ -139,8 +139,8 @@ func (r *Registry) mayRun(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// claim takes the call's key in the ledger. A call without a key, or of a tool that only reads, needs
-// no claim and gets an empty one.
+// claim takes the call's key in the ledger. A call without a key, or of a tool that only reads,
+// needs no claim and gets an empty one.
 func (r *Registry) claim(ctx context.Context, e *entry, call *Call, input abi.Raw) (
 	Claimed, error) {
 	if call.Key == "" || e.spec.Effect == abi.EffectRead {

@@ -19,7 +19,8 @@ func (e *entry) asToolError(ctx context.Context, err error) error {
 		mine.Tool, mine.Effect = e.spec.Name, e.spec.Effect
 		return &mine
 	case isTool:
-		// A tool that called another one: that one's kind is not this call's, so only its text stays.
+		// A tool that called another one: that one's kind is not this call's, so only its text
+		// stays.
 		return e.fail(ErrHandler, errors.New(err.Error()))
 	case callersEnd(ctx, err):
 		return e.callersEnd(ctx)

@@ -15,9 +15,9 @@
 //
 // A call that gives no result gives a [*ToolError] of one of five kinds, with a typed cause, unless
 // its caller ended it or the host itself is at fault. [FaultOf] says who must act, and is the only
-// place that routes. Error gives the operator's text; [ModelText] gives the text for a model: short,
-// stable, what a guest says as a quotation; [Repeats] collapses one failure that comes again and
-// again. errors.go lists everything on a screen.
+// place that routes. Error gives the operator's text; [ModelText] gives the text for a model:
+// short, stable, what a guest says as a quotation; [Repeats] collapses one failure that comes again
+// and again. errors.go lists everything on a screen.
 //
 // # Limits
 //

@@ -11,8 +11,8 @@ import (
 type Kind uint8
 
 const (
-	// The arguments are wrong. The tool was not run, unless the cause is an *abi.Failure, whose name
-	// is guest_input: then it looked at them and refused.
+	// The arguments are wrong. The tool was not run, unless the cause is an *abi.Failure, whose
+	// name is guest_input: then it looked at them and refused.
 	ErrInvalidInput          Kind = iota + 1
 	ErrMissingIdempotencyKey      // the arguments yield no key; the tool was not run
 	ErrHandler                    // ran; its own work failed
@@ -76,8 +76,8 @@ type UnknownToolError struct {
 // copied.
 type CollisionError struct{ Tool, Key, Holder string }
 
-// InFlightError is a key that another call holds: it runs now, or it ended in a way that leaves open
-// whether its effect happened. Nothing ran.
+// InFlightError is a key that another call holds: it runs now, or it ended in a way that leaves
+// open whether its effect happened. Nothing ran.
 type InFlightError struct {
 	Tool, Key, Holder string
 	Unresolved        bool // the holder has ended and its outcome is not known

@@ -53,8 +53,8 @@ func TestMissingKeyRunsNothing(t *testing.T) {
 	}
 }
 
-// TestSecondCall has what a second call with the same key finds, by the tool's effect and the end of
-// the first call.
+// TestSecondCall has what a second call with the same key finds, by the tool's effect and the end
+// of the first call.
 func TestSecondCall(t *testing.T) {
 	tool := func(kind plugins.Kind) error { return &plugins.ToolError{Kind: kind, Err: errDown} }
 	const first = `{"id":1,"n":1}`

@@ -9,15 +9,15 @@ import (
 )
 
 // Tool is something that can be called, at any time and by any number of callers at once. Invoke
-// returns a *ToolError, an error marked by HostFault, or the context's own error when the caller has
-// ended the call; any other error is taken for the tool's own report: ErrHandler.
+// returns a *ToolError, an error marked by HostFault, or the context's own error when the caller
+// has ended the call; any other error is taken for the tool's own report: ErrHandler.
 type Tool interface {
 	Spec() abi.ToolSpec
 	Invoke(ctx context.Context, call Call) (Output, error)
 }
 
-// Scoper is a Tool that says whose keys it claims: two tools of one name with different scopes never
-// see one another's. Without it a tool's scope is Options.Scope.
+// Scoper is a Tool that says whose keys it claims: two tools of one name with different scopes
+// never see one another's. Without it a tool's scope is Options.Scope.
 type Scoper interface{ Scope() string }
 
 // Call is one call of a tool. A caller sets ID, Tool and Input; the registry sets Packed, Key and
@@ -52,9 +52,9 @@ type Result struct {
 type Options struct {
 	Ledger Ledger // claims the keys; nil refuses every call that needs one
 
-	// Keys are the operator's: by tool name, the path of the input field that identifies a call, such
-	// as order.id. Its names look up fields of objects as they are; nothing is escaped, trimmed or an
-	// array's index.
+	// Keys are the operator's: by tool name, the path of the input field that identifies a call,
+	// such as order.id. Its names look up fields of objects as they are; nothing is escaped,
+	// trimmed or an array's index.
 	Keys map[string]string
 
 	Scope  string       // whose keys these are, for tools that are no Scoper

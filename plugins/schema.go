@@ -19,8 +19,8 @@ const (
 	maxSchemaDepth = transcode.MaxDepth // objects and arrays of a schema inside one another
 	MaxProblems    = 8                  // problems that a SchemaError lists
 
-	// maxSchemaSteps is how many times one check may put a value beside a schema. Schemas that refer
-	// to themselves in two places would else take time exponential in the value's depth.
+	// maxSchemaSteps is how many times one check may put a value beside a schema. Schemas that
+	// refer to themselves in two places would else take time exponential in the value's depth.
 	maxSchemaSteps = 4_000_000
 
 	// maxRareNodes and maxRareSteps are the limits, in values and in steps, of a check against a

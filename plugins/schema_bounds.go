@@ -20,8 +20,8 @@ const (
 	codePerStep = 256
 )
 
-// checkNumbers refuses a schema with a number that takes long to compare with: the library and math/
-// big would work out each of the million digits of 1e-1000000.
+// checkNumbers refuses a schema with a number that takes long to compare with: the library and
+// math/ big would work out each of the million digits of 1e-1000000.
 func checkNumbers(text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

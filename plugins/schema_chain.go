@@ -36,8 +36,8 @@ func checkChains(all map[*jsonschema.Schema]*node) error {
 // endless is the length of a chain that comes back to itself.
 const endless = 1 << 30
 
-// chain is the length of the longest chain that begins with n. A node whose length is asked for while
-// it is being found is on its own chain; lengths has endless for those meanwhile.
+// chain is the length of the longest chain that begins with n. A node whose length is asked for
+// while it is being found is on its own chain; lengths has endless for those meanwhile.
 func chain(n *node, lengths map[*node]int) int {
 	if length, known := lengths[n]; known {
 		return length

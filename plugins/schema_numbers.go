@@ -95,8 +95,8 @@ func newExact(r *big.Rat) exact {
 	return e
 }
 
-// compare orders n and e exactly. Rounding keeps the order of what it keeps apart, so the slow way is
-// for integers that are as near to e as can be, and then both are short.
+// compare orders n and e exactly. Rounding keeps the order of what it keeps apart, so the slow way
+// is for integers that are as near to e as can be, and then both are short.
 func (n number) compare(e exact) int {
 	switch {
 	case n.kind == abi.KindInt && e.integer:

@@ -164,8 +164,8 @@ func TestProblemsAreCounted(t *testing.T) {
 	}
 }
 
-// TestExplosiveSchemas has schemas whose plain evaluation takes time exponential in the value's depth
-// or in the schema's size. They come to an end.
+// TestExplosiveSchemas has schemas whose plain evaluation takes time exponential in the value's
+// depth or in the schema's size. They come to an end.
 func TestExplosiveSchemas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds, by its nature")
@@ -270,8 +270,8 @@ func TestPatternCode(t *testing.T) {
 	}
 }
 
-// TestFormatRegexDoesNotWearOut has values that are patterns, each another one. They are no part of the
-// schema and so count against none of its limits.
+// TestFormatRegexDoesNotWearOut has values that are patterns, each another one. They are no part of
+// the schema and so count against none of its limits.
 func TestFormatRegexDoesNotWearOut(t *testing.T) {
 	s := asRare(t, `{"$schema":"http://json-schema.org/draft-07/schema#","format":"regex"}`)
 	for i := range 100 {

@@ -64,8 +64,8 @@ func Stamp(wasm, manifest []byte) ([]byte, error) {
 	return append(out, manifest...), nil
 }
 
-// Bare gives wasm without its manifest: what runs is the same, stamped or not. It is wasm itself when
-// that has none, and else a copy.
+// Bare gives wasm without its manifest: what runs is the same, stamped or not. It is wasm itself
+// when that has none, and else a copy.
 func Bare(wasm []byte) ([]byte, error) {
 	out := wasm
 	w := walker{wasm: wasm}

@@ -85,8 +85,8 @@ var powers = [maxDecimal + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 
 	1e12, 1e13, 1e14, 1e15}
 
 // decimal writes a number with a fraction, from first to here, and reports whether it could: its
-// digits are few, as a price's or a measure's. They are divided by a power of ten; both are exact, so
-// there is one rounding, and the float is the nearest one.
+// digits are few, as a price's or a measure's. They are divided by a power of ten; both are exact,
+// so there is one rounding, and the float is the nearest one.
 func (w *writer) decimal(negative bool, first, point int) bool {
 	if w.pos-first > maxDecimal+1 {
 		return false

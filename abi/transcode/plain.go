@@ -51,9 +51,9 @@ func plainEnd(n int, seen, w, stop uint64) (int, bool) {
 }
 
 // special marks, by its top bit, the first byte of w that does not stand for itself. It tells by
-// what becomes less than 0: of the bytes below 0x80 only a backslash is 0 after its xor, and the xor
-// with 2 puts the quote in the space's place, next to the control characters. Marks above the first
-// may be wrong, since a byte that is marked borrows from the next.
+// what becomes less than 0: of the bytes below 0x80 only a backslash is 0 after its xor, and the
+// xor with 2 puts the quote in the space's place, next to the control characters. Marks above the
+// first may be wrong, since a byte that is marked borrows from the next.
 func special(w uint64) uint64 {
 	control := w ^ 2*ones - (' '+1)*ones
 	slash := w ^ '\\'*ones - ones

@@ -169,7 +169,8 @@ func appendFloat(out []byte, f float64, bits int) ([]byte, bool) {
 const maxPlaces = 3
 
 // appendDecimal appends f if it has few places. No other text with as many places denotes it, since
-// up to maxDecimal digits tell floats apart; so it is the text that a search for the shortest finds.
+// up to maxDecimal digits tell floats apart; so it is the text that a search for the shortest
+// finds.
 func appendDecimal(out []byte, f float64) ([]byte, bool) {
 	for places := 1; places <= maxPlaces; places++ {
 		power := powers[places]

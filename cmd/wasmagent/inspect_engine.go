@@ -20,8 +20,8 @@ type engineJSON struct {
 	Limits    limitsJSON    `json:"limits"`
 }
 
-// compilingJSON is how modules are compiled: so many here and, when they are too large for that, so many
-// in processes of their own, each within limits.
+// compilingJSON is how modules are compiled: so many here and, when they are too large for that, so
+// many in processes of their own, each within limits.
 type compilingJSON struct {
 	Workers  int     `json:"workers"`
 	Children int     `json:"children"`

@@ -21,8 +21,8 @@ func main() {
 // compileVerb makes this program compile one plugin for itself, in a process that can be killed.
 const compileVerb = "__compile"
 
-// compileCommand runs this program with that verb. Without a known file of its own there is none, and
-// a plugin that wants it says so.
+// compileCommand runs this program with that verb. Without a known file of its own there is none,
+// and a plugin that wants it says so.
 func compileCommand() []string {
 	self, err := os.Executable()
 	if err != nil {

@@ -54,9 +54,9 @@ func (r *Report) add(level Level, where, format string, args ...any) {
 	r.Findings = append(r.Findings, Finding{level, where, fmt.Sprintf(format, args...)})
 }
 
-// Check loads a module and calls its tools. It finds as much as it can: a plugin that needs what nobody has
-// granted is still described, and not called. The error is not the plugin's: ctx is done, or the engine
-// is closed or broken.
+// Check loads a module and calls its tools. It finds as much as it can: a plugin that needs what
+// nobody has granted is still described, and not called. The error is not the plugin's: ctx is
+// done, or the engine is closed or broken.
 func Check(ctx context.Context, e *host.Engine, wasm []byte, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -117,8 +117,8 @@ func (c *checker) ours(err error) error {
 	return err
 }
 
-// refused tells why the host does not load the plugin. What only an operator can mend is no error of the
-// plugin's.
+// refused tells why the host does not load the plugin. What only an operator can mend is no error
+// of the plugin's.
 func (c *checker) refused(err error) error {
 	if grant, ok := errors.AsType[*host.GrantError](err); ok {
 		c.report.Missing = grant.Missing

@@ -139,7 +139,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// Whose fault a check's end is: the caller's when the caller gives up, the engine's when it is closed.
+// Whose fault a check's end is: the caller's when the caller gives up, the engine's when it is
+// closed.
 func TestNotThePluginsFault(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

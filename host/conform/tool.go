@@ -136,8 +136,8 @@ func (c *checker) fresh(where string, first *ending, m *host.Module, req abi.Req
 	return nil
 }
 
-// cancelled gives a call up as soon as it runs. It may still reply; otherwise it must end as its caller
-// wants, and leave nothing behind.
+// cancelled gives a call up as soon as it runs. It may still reply; otherwise it must end as its
+// caller wants, and leave nothing behind.
 func (c *checker) cancelled(where string, first *ending, m *host.Module, req abi.Request) error {
 	ended, err := c.call(&givingUp{Context: c.ctx, done: make(chan struct{})}, m, req)
 	switch {

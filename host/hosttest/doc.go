@@ -9,8 +9,8 @@
 // anything else, in the assembler of hosttest/asm. [GoPlugin] compiles a directory with the local
 // Go tool chain.
 //
-// [Hostile] gives more than a hundred plugins that mean harm, each with the answer that it must get, for
-// whoever runs plugins:
+// [Hostile] gives more than a hundred plugins that mean harm, each with the answer that it must
+// get, for whoever runs plugins:
 //
 //	for c := range hosttest.Hostile() {
 //		if err := c.Try(ctx, engine); err != nil {

@@ -75,7 +75,8 @@ func buildOnce(dir string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// removeOld takes away plugins that were built long ago, and their locks: their sources are no more.
+// removeOld takes away plugins that were built long ago, and their locks: their sources are no
+// more.
 func removeOld(dir string) {
 	const age = 7 * 24 * time.Hour
 	list, _ := os.ReadDir(dir)

@@ -14,8 +14,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
-// Case is a hostile plugin, and the answer that it must get. One that loads misbehaves when its argument
-// is [Bad], and answers any other with that argument, as if nothing had happened.
+// Case is a hostile plugin, and the answer that it must get. One that loads misbehaves when its
+// argument is [Bad], and answers any other with that argument, as if nothing had happened.
 type Case struct {
 	Name   string
 	Wasm   []byte
@@ -30,8 +30,8 @@ type Case struct {
 // Bad is the argument that hostile plugins wait for.
 const Bad = "bad"
 
-// Hostile gives all hostile plugins that need no grants. None of them takes longer to answer than its
-// policy's limits say, a second at most.
+// Hostile gives all hostile plugins that need no grants. None of them takes longer to answer than
+// its policy's limits say, a second at most.
 func Hostile() iter.Seq[Case] {
 	return func(yield func(Case) bool) {
 		for _, cases := range []func() []Case{

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
-// Spinning gives plugins that never end by themselves, each in its own way, when their argument is [Bad].
-// Their limits do not end them soon.
+// Spinning gives plugins that never end by themselves, each in its own way, when their argument is
+// [Bad]. Their limits do not end them soon.
 func Spinning() []Case {
 	forever := func(b Body) Body { return func(k *Kit) asm.Instr { return asm.Loop(b(k), asm.Br(0)) } }
 	list := []Case{
@@ -216,8 +216,8 @@ func secretive() []Case {
 		hidden("a closed descriptor", closedDescriptor()))
 }
 
-// hides is a plugin that writes its secret with one piece of code. The other leaves 0, unless it finds
-// something.
+// hides is a plugin that writes its secret with one piece of code. The other leaves 0, unless it
+// finds something.
 func hides(where string, find, write asm.Instr) Case {
 	return hidden(where, Plugin{Name: "t", Call: Then(
 		Instrs(find+asm.If(asm.Unreachable)), OnBad(Then(Instrs(write), Echo)))})

@@ -15,7 +15,8 @@ type Usage struct {
 	Resident                          int64 // bytes
 }
 
-// Used measures this process after its garbage is collected. It skips the test where there is no /proc.
+// Used measures this process after its garbage is collected. It skips the test where there is no
+// /proc.
 func Used(tb testing.TB) (u Usage) {
 	tb.Helper()
 	if runtime.GOOS != "linux" {

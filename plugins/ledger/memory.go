@@ -24,8 +24,8 @@ const (
 // make room would let its call run a second time.
 var ErrFull = errors.New("the ledger in memory is full")
 
-// Memory is a ledger that lives as long as the process: a key runs at most once until then. The zero
-// value is ready. It is safe for concurrent use and must not be copied.
+// Memory is a ledger that lives as long as the process: a key runs at most once until then. The
+// zero value is ready. It is safe for concurrent use and must not be copied.
 type Memory struct {
 	Keys  int   // the most keys held at once; 0 is DefaultKeys
 	Bytes int64 // the most bytes of outputs held when another key is claimed; 0 is DefaultBytes

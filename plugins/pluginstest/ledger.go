@@ -217,8 +217,8 @@ func cancelledClaim(t *testing.T, l plugins.Ledger) {
 	mustRun(t, l, claimOf("a", "{}"))
 }
 
-// manyClaim lets every goroutine claim every key: each runs once, and all the others find it held or
-// settled.
+// manyClaim lets every goroutine claim every key: each runs once, and all the others find it held
+// or settled.
 func manyClaim(t *testing.T, l plugins.Ledger) {
 	const workers, keys = 8, 64
 	var ran [keys]atomic.Int32

@@ -19,8 +19,8 @@ type Case struct {
 	Kind  plugins.Kind // or the kind of its error; 0 when it succeeds
 }
 
-// Tool tests that a tool keeps to what plugins.Tool asks of it, with the given calls as examples; at
-// least one of them must succeed, and each must be safe to repeat.
+// Tool tests that a tool keeps to what plugins.Tool asks of it, with the given calls as examples;
+// at least one of them must succeed, and each must be safe to repeat.
 func Tool(t *testing.T, tool plugins.Tool, cases ...Case) {
 	t.Helper()
 	t.Run("spec", func(t *testing.T) { specIsStable(t, tool) })

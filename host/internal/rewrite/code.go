@@ -80,16 +80,17 @@ func (c *checker) measure(w *walk, b *body) {
 	}
 }
 
-// work estimates what a compiler has to do for a function, in units of some 20 ns. It grows with the square
-// of its branches, and with the locals that may be alive in each loop, each of which it compares with the
-// others. A module has fewer than 2^25 branches, and locals are fewer than 2^16, so no sum overflows.
+// work estimates what a compiler has to do for a function, in units of some 20 ns. It grows with
+// the square of its branches, and with the locals that may be alive in each loop, each of which it
+// compares with the others. A module has fewer than 2^25 branches, and locals are fewer than 2^16,
+// so no sum overflows.
 func work(w *walk) uint64 {
 	locals := uint64(w.locals)
 	return w.branches*w.branches + w.loops*(locals*locals/4)
 }
 
-// branches is how many ways code can take behind an instruction once it is rewritten: what a compiler's
-// work on a function grows with, faster than in proportion.
+// branches is how many ways code can take behind an instruction once it is rewritten: what a
+// compiler's work on a function grows with, faster than in proportion.
 func branches(in instr) uint64 {
 	switch in.op {
 	case opBlock, opIf, opElse, opTryTable:

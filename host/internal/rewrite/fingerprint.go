@@ -12,8 +12,8 @@ import (
 //go:embed names.go opcode.go price.go reader.go rewrite.go sections.go segments.go write.go
 var sources embed.FS
 
-// Fingerprint tells this version of the package from every other, for whoever keeps what Rewrite made:
-// it is a digest of the package's own source.
+// Fingerprint tells this version of the package from every other, for whoever keeps what Rewrite
+// made: it is a digest of the package's own source.
 var Fingerprint = sync.OnceValue(func() (sum [sha256.Size]byte) {
 	files, err := sources.ReadDir(".")
 	if err != nil {

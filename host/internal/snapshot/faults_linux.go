@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// known are the private pages that a memory had when it was last restored. Asking the kernel for them
-// takes it through every page that is mapped, read ones too. But a page becomes private by a fault of the
-// thread that writes it, and each thread's faults are counted: a call without any has no new ones.
+// known are the private pages that a memory had when it was last restored. Asking the kernel for
+// them takes it through every page that is mapped, read ones too. But a page becomes private by a
+// fault of the thread that writes it, and each thread's faults are counted: a call without any has
+// no new ones.
 type known struct {
 	stretches []stretch // nil and ok: none
 	ok        bool
@@ -28,9 +29,9 @@ type stretch struct{ off, end int }
 // maxStretches is how many stretches are kept; of a memory that has more, the kernel is asked.
 const maxStretches = 256
 
-// Watch is told that the guest will now run on the calling thread, to which the goroutine is locked until
-// Unwatch or Restore has returned. It reports whether that is of use: if not, Restore asks the kernel what
-// was written, and the goroutine need not be locked.
+// Watch is told that the guest will now run on the calling thread, to which the goroutine is locked
+// until Unwatch or Restore has returned. It reports whether that is of use: if not, Restore asks
+// the kernel what was written, and the goroutine need not be locked.
 func (m *Memory) Watch() bool {
 	if m.known.ok && !m.known.missed && (m.forImage == Scan || m.forImage == Pagemap) && faultsCount() {
 		m.known.faults = m.threadFaults()
@@ -39,8 +40,8 @@ func (m *Memory) Watch() bool {
 	return m.known.watched
 }
 
-// Unwatch is told that the goroutine may move to another thread. Nothing may write to the memory until
-// Watch is called again, or Restore.
+// Unwatch is told that the goroutine may move to another thread. Nothing may write to the memory
+// until Watch is called again, or Restore.
 func (m *Memory) Unwatch() {
 	m.known.missed = !m.unchanged()
 	m.known.watched = false
@@ -58,7 +59,8 @@ func (m *Memory) threadFaults() int64 {
 	return m.known.usage.Minflt + m.known.usage.Majflt
 }
 
-// nothingNew says whether no page can have become private since the last restore. It ends the watch.
+// nothingNew says whether no page can have become private since the last restore. It ends the
+// watch.
 func (m *Memory) nothingNew() bool {
 	same := m.size <= m.known.size && !m.known.missed && m.unchanged()
 	m.known.watched, m.known.missed = false, false
@@ -91,7 +93,8 @@ func (m *Memory) found(off, end int) {
 	}
 }
 
-// faultsCount reports whether this system counts the faults of a thread, which it finds out by trying.
+// faultsCount reports whether this system counts the faults of a thread, which it finds out by
+// trying.
 var faultsCount = sync.OnceValue(func() bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -29,10 +29,10 @@ type Options struct {
 	Keep     int64  // private bytes that stay resident after a restore; DefaultKeep
 	Road     Road   // Auto; anything else is for tests, measurements and inspection
 
-	// Charge books bytes against a budget that instances share: a guest's memory length, and after a
-	// restore what it was, as far as pages above the image may stay resident. It may refuse a positive
-	// number; a negative one gives back. Nil: no budget. It must be safe for concurrent use if memories
-	// share it.
+	// Charge books bytes against a budget that instances share: a guest's memory length, and after
+	// a restore what it was, as far as pages above the image may stay resident. It may refuse a
+	// positive number; a negative one gives back. Nil: no budget. It must be safe for concurrent
+	// use if memories share it.
 	Charge func(bytes int64) bool
 }
 

@@ -4,8 +4,8 @@ package snapshot
 
 import "testing"
 
-// What stays resident with a restored memory is booked, and is no more than its image and what may stay:
-// also what calls wrote above each other's size.
+// What stays resident with a restored memory is booked, and is no more than its image and what may
+// stay: also what calls wrote above each other's size.
 func TestResidentPagesAreBooked(t *testing.T) {
 	const keep = 32
 	for _, road := range roads {

@@ -63,9 +63,9 @@ var pagemap = sync.OnceValues(func() (int, error) {
 
 // scan puts back the private pages of a stretch, as PAGEMAP_SCAN tells them: those that are not in
 // the page cache and present or swapped out. The kernel's shared zero page is one of them, since
-// merging may put it where the image is not zero. What the kernel can tell about written pages would
-// be less to copy, but has to be switched on for the whole process or with a userfaultfd, where
-// others may use it too.
+// merging may put it where the image is not zero. What the kernel can tell about written pages
+// would be less to copy, but has to be switched on for the whole process or with a userfaultfd,
+// where others may use it too.
 func (m *Memory) scan(off, end int) error {
 	fd, err := pagemap()
 	if err != nil {

@@ -2,10 +2,10 @@
 // one call to the next.
 //
 // [Functions] are all 46 of them, with the signatures that guests expect, to be exported into a
-// host module. Each finds the [State] of the instance that calls it through the context of the call.
-// A State lives as long as its instance; [State.Reset] before each call forgets what the last one
-// did to it: descriptors that were closed, renumbered or got flags, files that were opened, and the
-// place in the fixed clock and randomness, if those are on.
+// host module. Each finds the [State] of the instance that calls it through the context of the
+// call. A State lives as long as its instance; [State.Reset] before each call forgets what the last
+// one did to it: descriptors that were closed, renumbered or got flags, files that were opened, and
+// the place in the fixed clock and randomness, if those are on.
 //
 // What a guest gets:
 //

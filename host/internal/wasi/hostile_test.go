@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAnythingGoes calls every function with parameters that no honest guest has: near both ends of the
-// memory, of 32 bits and of 64, over memory full of such numbers. Nothing panics, and
-// every answer is an error number.
+// TestAnythingGoes calls every function with parameters that no honest guest has: near both ends of
+// the memory, of 32 bits and of 64, over memory full of such numbers. Nothing panics, and every
+// answer is an error number.
 func TestAnythingGoes(t *testing.T) {
 	functions := Functions(nil)
 	number := rapid.OneOf(

@@ -28,8 +28,8 @@ type State struct {
 	// wazero. Nil: waits for d or the end of ctx.
 	Wait func(ctx context.Context, d time.Duration) error
 
-	// Spend is told of each call, with 0, and of how many bytes are about to be moved. It may panic to
-	// end the guest. Nil: free.
+	// Spend is told of each call, with 0, and of how many bytes are about to be moved. It may panic
+	// to end the guest. Nil: free.
 	Spend func(bytes uint64)
 
 	Files Files // nil: none

@@ -245,7 +245,8 @@ func TestCallsCost(t *testing.T) {
 	}
 }
 
-// TestVectorsCost: a list is paid for before it is looked at, also one that then turns out to be bad.
+// TestVectorsCost: a list is paid for before it is looked at, also one that then turns out to be
+// bad.
 func TestVectorsCost(t *testing.T) {
 	for name, fd := range map[string]uint64{"fd_read": 0, "fd_write": 1} {
 		spent := uint64(0)

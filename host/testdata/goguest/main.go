@@ -81,8 +81,8 @@ func dice(_ *pdk.Call, in text) (text, error) {
 		time.Now().UnixNano(), time.Since(born), in.Text)}, nil
 }
 
-// nap sleeps, and tells how old the guest is, in nanoseconds by the clock that never goes back, and how
-// often the timer fired that was set when it began.
+// nap sleeps, and tells how old the guest is, in nanoseconds by the clock that never goes back, and
+// how often the timer fired that was set when it began.
 func nap(*pdk.Call, text) (text, error) {
 	time.Sleep(3 * time.Millisecond)
 	for range 100 { // the timer's goroutine may need a moment

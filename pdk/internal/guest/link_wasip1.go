@@ -21,9 +21,9 @@ func describe() {
 	give(abi.AppendManifest(reply[:0], &m))
 }
 
-// warmup leaves the state that every call starts from. It collects, since a collection that is nearly
-// due would be paid for in each of them, and warms again, so that what the allocator takes up after a
-// collection is there too.
+// warmup leaves the state that every call starts from. It collects, since a collection that is
+// nearly due would be paid for in each of them, and warms again, so that what the allocator takes
+// up after a collection is there too.
 //
 //go:wasmexport wasmagent_warmup
 func warmup() {
