@@ -15,12 +15,12 @@ import (
 
 // Options of Open. Nil and zero fields are the documented defaults.
 type Options struct {
-	CacheDir string            // tool lists and compiled code; "" is the user's cache directory
-	StateDir string            // the key that seals them; "" is the user's state directory
-	Limits   host.Limits       // of every plugin; zero fields are the host's defaults
-	Keys     map[string]string // idempotency path by name of a tool of the directory
-	Ledger   plugins.Ledger    // where keyed calls are claimed; needed with Keys
-	Logger   *slog.Logger      // nil discards
+	CacheDir string                  // tool lists and compiled code; "" is the user's cache directory
+	StateDir string                  // the key that seals them; "" is the user's state directory
+	Limits   host.Limits             // of every plugin; zero fields are the host's defaults
+	Rules    map[string]plugins.Rule // the operator's, by name of a tool
+	Ledger   plugins.Ledger          // where keyed calls are recorded; needed for keys
+	Logger   *slog.Logger            // nil discards
 
 	// CompileCommand is a program that compiles plugins which are too much for this process; see
 	// host.CompileChild. Nil: they are refused.
@@ -48,7 +48,7 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 		return nil, err
 	}
 	b := &Toolbox{dir: d, registry: plugins.NewRegistry(&plugins.Options{
-		Keys: opts.Keys, Ledger: opts.Ledger, Logger: opts.Logger,
+		Rules: opts.Rules, Ledger: opts.Ledger, Logger: opts.Logger,
 	})}
 	for _, p := range d.Plugins() {
 		if p.Err != nil {

@@ -15,7 +15,7 @@ import (
 // MaxInput is how many bytes of JSON the arguments of one call may have.
 const MaxInput = 16 << 20
 
-// Call carries out one call: find, check, key, claim, attempt, output check, settle. Each step
+// Call carries out one call: find, check, key, begin, attempt, output check, end. Each step
 // makes only the errors that are its own, and FaultOf says who must act on any of them.
 func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) {
 	if r.opts.Logger != nil {
@@ -36,18 +36,18 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 	if err := r.mayRun(ctx, tool); err != nil {
 		return Result{}, err
 	}
-	claimed, err := r.claim(ctx, tool, &call, input.raw)
+	begun, err := r.begin(ctx, tool, &call, input.raw)
 	if err != nil {
 		return Result{}, err
 	}
-	if claimed.Settled {
-		return Result{Output: claimed.Output, Key: call.Key, Copied: true, From: claimed.From}, nil
+	if begun.Done {
+		return tool.recall(begun)
 	}
 	out, attempts, err := tool.attempt(ctx, call)
 	if err == nil {
 		err = tool.checkOutput(out)
 	}
-	if err := r.settle(ctx, claimed, tool, out, attempts, err); err != nil {
+	if err := r.end(ctx, begun, tool, out, attempts, err); err != nil {
 		return Result{}, err
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func (e *entry) deriveKey(call *Call, input abi.Raw) error {
 	return nil
 }
 
-// mayRun refuses what must not start: a registry whose keys do not fit its tools, and a call that
+// mayRun refuses what must not start: a registry whose rules do not fit its tools, and a call that
 // is already over.
 func (r *Registry) mayRun(ctx context.Context, e *entry) error {
 	if err := r.Check(); err != nil {
@@ -137,37 +137,6 @@ func (r *Registry) mayRun(ctx context.Context, e *entry) error {
 		return e.callersEnd(ctx)
 	}
 	return nil
-}
-
-// claim takes the call's key in the ledger. A call without a key, or of a tool that only reads,
-// needs no claim and gets an empty one.
-func (r *Registry) claim(ctx context.Context, e *entry, call *Call, input abi.Raw) (
-	Claimed, error) {
-	if call.Key == "" || e.spec.Effect == abi.EffectRead {
-		return Claimed{}, nil
-	}
-	if r.opts.Ledger == nil {
-		return Claimed{}, fmt.Errorf("tool %q: %w", e.spec.Name, ErrLedgerRequired)
-	}
-	claimed, err := r.opts.Ledger.Claim(ctx, Claim{
-		Scope:     e.scope,
-		Tool:      e.spec.Name,
-		Key:       call.Key,
-		CallID:    call.ID,
-		Effect:    e.spec.Effect,
-		Input:     call.Input,
-		InputHash: hashOf(input),
-	})
-	switch {
-	case err == nil:
-		return claimed, nil
-	case is[*CollisionError](err), is[*InFlightError](err):
-		return Claimed{}, err
-	case callersEnd(ctx, err):
-		return Claimed{}, e.callersEnd(ctx)
-	}
-	return Claimed{}, HostFault(fmt.Errorf("tool %q was not run, the ledger cannot claim its key: %w",
-		e.spec.Name, err))
 }
 
 // attempt runs the tool: once.
@@ -211,18 +180,4 @@ func (e *entry) checkOutput(out Output) error {
 	}
 	defer value.free()
 	return e.asChecked(ErrMalformedResult, e.output.check(value.raw))
-}
-
-// settle ends the call's claim, also when the caller has gone: what ran must be written down.
-func (r *Registry) settle(ctx context.Context, c Claimed, e *entry, out Output, attempts int,
-	callErr error) error {
-	if c.ID == "" {
-		return nil
-	}
-	s := Settlement{stateAfter(e.spec.Effect, callErr), out, callErr, attempts}
-	if err := r.opts.Ledger.Settle(context.WithoutCancel(ctx), c.ID, s); err != nil {
-		return HostFault(fmt.Errorf("tool %q ran, but its claim is not settled: %w", e.spec.Name,
-			err))
-	}
-	return nil
 }

@@ -17,11 +17,11 @@ import (
 // keyed is a registry in which every given tool's calls are identified by the field id.
 func keyed(t *testing.T, l plugins.Ledger, tools ...plugins.Tool) *plugins.Registry {
 	t.Helper()
-	keys := map[string]string{}
+	rules := map[string]plugins.Rule{}
 	for _, tool := range tools {
-		keys[tool.Spec().Name] = "id"
+		rules[tool.Spec().Name] = plugins.Rule{Key: "id"}
 	}
-	return registry(t, &plugins.Options{Keys: keys, Ledger: l}, tools...)
+	return registry(t, &plugins.Options{Rules: rules, Ledger: l}, tools...)
 }
 
 func TestKeyReachesTheTool(t *testing.T) {
@@ -121,7 +121,7 @@ func found(res plugins.Result, err error) string {
 		return "in flight"
 	case err != nil:
 		return "error"
-	case res.Copied && res.Attempts == 0 && res.From == "call-1" && string(res.Value) == `"done"`:
+	case res.Copied && res.Attempts == 0 && res.From.Position == 1 && string(res.Value) == `"done"`:
 		return "copy"
 	case !res.Copied && res.Attempts == 1:
 		return "run"
@@ -192,7 +192,7 @@ func TestScopesDoNotMeet(t *testing.T) {
 		}
 	}
 	spy := replies("pay", abi.EffectWrite, value("1"), nil)
-	opts := &plugins.Options{Ledger: l, Scope: "/plugins pay", Keys: map[string]string{"pay": "id"}}
+	opts := &plugins.Options{Ledger: l, Scope: "/plugins pay", Rules: map[string]plugins.Rule{"pay": {Key: "id"}}}
 	if res, err := call(t, registry(t, opts, spy), "pay", `{"id":1}`); err != nil || !res.Copied {
 		t.Errorf("the same scope by option: %+v, %v", res, err)
 	}

@@ -20,18 +20,19 @@ type Registry struct {
 
 	mu      sync.RWMutex
 	entries map[string]*entry
-	checked atomic.Bool // every declared key has its tool; set under mu, so that no Add is missed
+	checked atomic.Bool // every rule has its tool; set under mu, so that no Add is missed
 }
 
 // entry is a tool with all that is made of its spec once.
 type entry struct {
-	tool    Tool
-	spec    abi.ToolSpec
-	input   *schema
-	output  *schema // nil when the tool does not describe its result
-	key     *keyPath
-	scope   string
-	refused atomic.Int32 // calls in a row whose input the schema allowed and the tool did not
+	tool          Tool
+	spec          abi.ToolSpec // its Effect is the effective one
+	input         *schema
+	output        *schema // nil when the tool does not describe its result
+	key           *keyPath
+	scope         string
+	retryTimeouts bool
+	refused       atomic.Int32 // calls in a row whose input the schema allowed and the tool did not
 }
 
 // NewRegistry returns a registry without tools.
@@ -46,7 +47,7 @@ func NewRegistry(opts *Options) *Registry {
 // AddError is a tool that was not added.
 type AddError struct {
 	Tool string
-	Err  error // ErrDuplicate, or what is wrong with its name, a schema or its key path
+	Err  error // ErrDuplicate, or what is wrong with its name, a schema or its rule
 }
 
 func (e *AddError) Error() string { return fmt.Sprintf("tool %q: %s", e.Tool, e.Err) }
@@ -117,12 +118,8 @@ func (r *Registry) newEntry(t Tool) (e *entry, err error) {
 	if e.input, e.output, err = compileSpec(&e.spec); err != nil {
 		return e, err
 	}
-	if path, declared := r.opts.Keys[e.spec.Name]; declared {
-		key, err := parseKeyPath(path)
-		if err != nil {
-			return e, err
-		}
-		e.key = &key
+	if err := e.obey(r.opts.Rules[e.spec.Name]); err != nil {
+		return e, err
 	}
 	if s, ok := t.(Scoper); ok {
 		e.scope = s.Scope()
@@ -130,9 +127,26 @@ func (r *Registry) newEntry(t Tool) (e *entry, err error) {
 	return e, nil
 }
 
-// Check reports idempotency keys that are declared for tools which do not exist. A program calls it
-// when it has added its tools; Call refuses to run anything before it holds, since a mistyped name
-// would leave a tool without the key that its operator wanted.
+// obey takes over what the operator decided about the tool.
+func (e *entry) obey(rule Rule) error {
+	e.retryTimeouts = rule.RetryTimeouts
+	if rule.Effect != nil {
+		e.spec.Effect = *rule.Effect
+	}
+	if rule.Key == "" {
+		return nil
+	}
+	key, err := parseKeyPath(rule.Key)
+	if err != nil {
+		return err
+	}
+	e.key = &key
+	return nil
+}
+
+// Check reports rules for tools which do not exist. A program calls it when it has added its tools;
+// Call refuses to run anything before it holds, since a mistyped name would leave a tool without
+// the key or the effect that its operator wanted.
 func (r *Registry) Check() error {
 	if r.checked.Load() {
 		return nil
@@ -140,13 +154,13 @@ func (r *Registry) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var lost []string
-	for _, name := range slices.Sorted(maps.Keys(r.opts.Keys)) {
+	for _, name := range slices.Sorted(maps.Keys(r.opts.Rules)) {
 		if r.entries[name] == nil {
 			lost = append(lost, fmt.Sprintf("%q", clip(name, maxName)))
 		}
 	}
 	if len(lost) > 0 {
-		return fmt.Errorf("an idempotency path is declared for %s, which is no tool; %s",
+		return fmt.Errorf("there is a rule for %s, which is no tool; %s",
 			strings.Join(lost, ", "), haveTools(r.names()))
 	}
 	r.checked.Store(true)

@@ -41,7 +41,7 @@ func FaultOf(err error) Fault {
 		return tool.fault()
 	case is[*UnknownToolError](err), is[*CollisionError](err):
 		return FaultCaller
-	case is[*InFlightError](err):
+	case is[*InFlightError](err), is[*RunBusyError](err):
 		return FaultWorld
 	}
 	return FaultHost

@@ -155,7 +155,7 @@ func haveTools(names []string) string {
 
 func (e *CollisionError) Error() string {
 	return fmt.Sprintf("tool %q was not run: its key %q was used by an earlier call (%s) with "+
-		"different arguments", e.Tool, clip(e.Key, maxName), clip(e.Holder, maxName))
+		"different arguments", e.Tool, clip(e.Key, maxName), e.Holder)
 }
 
 func (e *InFlightError) Error() string {
@@ -163,6 +163,36 @@ func (e *InFlightError) Error() string {
 	if e.Unresolved {
 		state = "ended without a known outcome; somebody must find out what happened"
 	}
-	return fmt.Sprintf("tool %q was not run: the call (%s) that holds its key %q %s", e.Tool,
-		clip(e.Holder, maxName), clip(e.Key, maxName), state)
+	key := ""
+	if e.Key != "" {
+		key = fmt.Sprintf(" that holds its key %q", clip(e.Key, maxName))
+	}
+	return fmt.Sprintf("tool %q was not run: the call (%s)%s %s", e.Tool, e.Holder, key, state)
+}
+
+func (e *RunBusyError) Error() string {
+	return fmt.Sprintf("the run %q is in use by another process; try again when it has ended",
+		clip(e.Run, maxName))
+}
+
+func (e *DivergedError) Error() string {
+	recorded := fmt.Sprintf("a call of %q", clip(e.Recorded, maxName))
+	if e.Recorded == e.Tool {
+		recorded = "a call with other arguments"
+	}
+	return fmt.Sprintf("tool %q was not run: %s is recorded at %s, so the run does not go on as it "+
+		"went before", e.Tool, recorded, e.Place)
+}
+
+// maxShown is how much of a call's input the text of an error shows, in characters.
+const maxShown = 200
+
+func (e *ReconciliationError) Error() string {
+	key := ""
+	if e.Key != "" {
+		key = fmt.Sprintf(" with the key %q", clip(e.Key, maxName))
+	}
+	return fmt.Sprintf("tool %q was not run: its call at %s%s began, and nobody knows whether its "+
+		"effect happened; find out and record it; its input was %s", e.Tool, e.Place, key,
+		clip(string(e.Input), maxShown))
 }

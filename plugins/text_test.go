@@ -45,6 +45,7 @@ func textCases() []struct {
 	schema := &plugins.SchemaError{Pointer: "/n", More: 3, Problems: []plugins.Problem{
 		{Pointer: "/n", Detail: "want an integer, have a string"},
 		{Detail: `the field "id" is missing`}}}
+	holder := plugins.Place{Run: "chat-7", Position: 3}
 	stderr := "\nstderr: panic: index out of range [7]\ngoroutine 1 [running]:"
 	return []struct {
 		name string
@@ -86,10 +87,10 @@ func textCases() []struct {
 		{"no_json, native", read(output, errors.New("json: unsupported value: NaN"))},
 		{"unknown tool", &plugins.UnknownToolError{Tool: "payy\u202e", Have: []string{"look", "pay"}}},
 		{"unknown tool, none", &plugins.UnknownToolError{Tool: "pay"}},
-		{"collision", &plugins.CollisionError{Tool: "pay", Key: "pay:17", Holder: "call-3"}},
-		{"in flight", &plugins.InFlightError{Tool: "pay", Key: "pay:17", Holder: "call-3"}},
+		{"collision", &plugins.CollisionError{Tool: "pay", Key: "pay:17", Holder: holder}},
+		{"in flight", &plugins.InFlightError{Tool: "pay", Key: "pay:17", Holder: holder}},
 		{"in flight, unresolved", &plugins.InFlightError{Tool: "pay", Key: "pay:17",
-			Holder: "call-3", Unresolved: true}},
+			Holder: holder, Unresolved: true}},
 		{"ledger required", plugins.ErrLedgerRequired},
 		{"host fault", plugins.HostFault(errors.New("disk full: /var/lib/x"))},
 		{"cancelled", fmt.Errorf("tool %q: %w", "pay", context.Canceled)},

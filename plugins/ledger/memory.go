@@ -43,7 +43,7 @@ type slot struct{ scope, tool, key string }
 type claim struct {
 	slot   slot
 	hash   [sha256.Size]byte
-	callID string
+	place  plugins.Place
 	state  state
 	output plugins.Output
 }
@@ -56,10 +56,10 @@ const (
 	unknown
 )
 
-// Claim implements plugins.Ledger.
-func (m *Memory) Claim(ctx context.Context, c plugins.Claim) (plugins.Claimed, error) {
+// Begin implements plugins.Ledger.
+func (m *Memory) Begin(ctx context.Context, c plugins.Intent) (plugins.Begun, error) {
 	if err := ctx.Err(); err != nil {
-		return plugins.Claimed{}, context.Cause(ctx)
+		return plugins.Begun{}, context.Cause(ctx)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,32 +68,35 @@ func (m *Memory) Claim(ctx context.Context, c plugins.Claim) (plugins.Claimed, e
 	case old == nil:
 		return m.take(at, c)
 	case old.hash != c.InputHash && old.state == done:
-		return plugins.Claimed{}, &plugins.CollisionError{Tool: c.Tool, Key: c.Key,
-			Holder: old.callID}
+		return plugins.Begun{}, &plugins.CollisionError{Tool: c.Tool, Key: c.Key,
+			Holder: old.place}
 	case old.state == done:
-		return plugins.Claimed{Settled: true, Output: copyOutput(old.output), From: old.callID}, nil
+		return plugins.Begun{Done: true, Key: c.Key, Output: copyOutput(old.output), Place: old.place}, nil
 	default:
-		return plugins.Claimed{}, &plugins.InFlightError{Tool: c.Tool, Key: c.Key,
-			Holder: old.callID, Unresolved: old.state == unknown}
+		return plugins.Begun{}, &plugins.InFlightError{Tool: c.Tool, Key: c.Key,
+			Holder: old.place, Unresolved: old.state == unknown}
 	}
 }
 
 // take records a claim of a free slot.
-func (m *Memory) take(at slot, c plugins.Claim) (plugins.Claimed, error) {
+func (m *Memory) take(at slot, c plugins.Intent) (plugins.Begun, error) {
 	switch keys, bytes := orDefault(m.Keys, DefaultKeys), orDefault(m.Bytes, DefaultBytes); {
 	case len(m.claims) >= keys:
-		return plugins.Claimed{}, fmt.Errorf("%w: %d keys", ErrFull, keys)
+		return plugins.Begun{}, fmt.Errorf("%w: %d keys", ErrFull, keys)
 	case m.held >= bytes:
-		return plugins.Claimed{}, fmt.Errorf("%w: %d bytes", ErrFull, bytes)
+		return plugins.Begun{}, fmt.Errorf("%w: %d bytes", ErrFull, bytes)
 	}
 	if m.claims == nil {
 		m.claims, m.ids = map[slot]*claim{}, map[string]*claim{}
 	}
 	m.last++
 	id := strconv.FormatUint(m.last, 10)
-	taken := &claim{slot: at, hash: c.InputHash, callID: c.CallID}
+	taken := &claim{slot: at, hash: c.InputHash, place: plugins.Place{Run: c.Run, Position: c.Position}}
+	if c.Run == "" {
+		taken.place = plugins.Place{Run: "memory-" + id, Position: 1}
+	}
 	m.claims[at], m.ids[id] = taken, taken
-	return plugins.Claimed{ID: id}, nil
+	return plugins.Begun{ID: id, Key: c.Key, Place: taken.place}, nil
 }
 
 func orDefault[N int | int64](n, def N) N {
@@ -103,8 +106,8 @@ func orDefault[N int | int64](n, def N) N {
 	return n
 }
 
-// Settle implements plugins.Ledger.
-func (m *Memory) Settle(_ context.Context, id string, s plugins.Settlement) error {
+// End implements plugins.Ledger.
+func (m *Memory) End(_ context.Context, id string, s plugins.Completion) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.ids[id]

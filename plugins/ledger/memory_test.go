@@ -16,27 +16,27 @@ func TestMemory(t *testing.T) {
 	pluginstest.Ledger(t, func() plugins.Ledger { return new(ledger.Memory) })
 }
 
-func claim(key string) plugins.Claim {
-	return plugins.Claim{Tool: "pay", Key: key, InputHash: sha256.Sum256([]byte(key))}
+func claim(key string) plugins.Intent {
+	return plugins.Intent{Tool: "pay", Key: key, InputHash: sha256.Sum256([]byte(key))}
 }
 
-func done(value string) plugins.Settlement {
+func done(value string) plugins.Completion {
 	out := plugins.Output{Value: json.RawMessage(value)}
-	return plugins.Settlement{State: plugins.Done, Output: out}
+	return plugins.Completion{State: plugins.Done, Output: out}
 }
 
 func TestMemoryHoldsNoMoreKeysThanItMay(t *testing.T) {
 	m := &ledger.Memory{Keys: 2}
 	for i := range 2 {
-		if _, err := m.Claim(t.Context(), claim(strconv.Itoa(i))); err != nil {
+		if _, err := m.Begin(t.Context(), claim(strconv.Itoa(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := m.Claim(t.Context(), claim("2")); !errors.Is(err, ledger.ErrFull) {
+	if _, err := m.Begin(t.Context(), claim("2")); !errors.Is(err, ledger.ErrFull) {
 		t.Errorf("want ErrFull, have %v", err)
 	}
 	var inFlight *plugins.InFlightError
-	if _, err := m.Claim(t.Context(), claim("0")); !errors.As(err, &inFlight) {
+	if _, err := m.Begin(t.Context(), claim("0")); !errors.As(err, &inFlight) {
 		t.Errorf("a key that is held already: want an *InFlightError, have %v", err)
 	}
 }
@@ -44,21 +44,21 @@ func TestMemoryHoldsNoMoreKeysThanItMay(t *testing.T) {
 func TestMemoryHoldsNoMoreBytesThanItMay(t *testing.T) {
 	m := &ledger.Memory{Bytes: 8}
 	for i, value := range []string{"1234567", "8"} { // one byte short of the limit, then at it
-		c, err := m.Claim(t.Context(), claim(strconv.Itoa(i)))
+		c, err := m.Begin(t.Context(), claim(strconv.Itoa(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Settle(t.Context(), c.ID, done(value)); err != nil {
+		if err := m.End(t.Context(), c.ID, done(value)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := m.Claim(t.Context(), claim("2")); !errors.Is(err, ledger.ErrFull) {
+	if _, err := m.Begin(t.Context(), claim("2")); !errors.Is(err, ledger.ErrFull) {
 		t.Errorf("want ErrFull, have %v", err)
 	}
 	if !m.Release("", "pay", "0") {
 		t.Fatal("no key to release")
 	}
-	if _, err := m.Claim(t.Context(), claim("2")); err != nil {
+	if _, err := m.Begin(t.Context(), claim("2")); err != nil {
 		t.Errorf("after a release: %v", err)
 	}
 }
@@ -68,20 +68,20 @@ func TestMemoryRelease(t *testing.T) {
 	if m.Release("", "pay", "a") {
 		t.Error("released a key that nobody claimed")
 	}
-	c, err := m.Claim(t.Context(), claim("a"))
+	c, err := m.Begin(t.Context(), claim("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m.Release("", "pay", "a") {
 		t.Error("released the key of a running call")
 	}
-	if err := m.Settle(t.Context(), c.ID, plugins.Settlement{State: plugins.Unknown}); err != nil {
+	if err := m.End(t.Context(), c.ID, plugins.Completion{State: plugins.Unknown}); err != nil {
 		t.Fatal(err)
 	}
 	if !m.Release("", "pay", "a") {
 		t.Error("did not release a key whose call has ended")
 	}
-	if _, err := m.Claim(t.Context(), claim("a")); err != nil {
+	if _, err := m.Begin(t.Context(), claim("a")); err != nil {
 		t.Error(err)
 	}
 }

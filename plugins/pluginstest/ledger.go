@@ -38,8 +38,8 @@ func Ledger(t *testing.T, open func() plugins.Ledger) {
 }
 
 // claimOf makes a claim of one tool's key.
-func claimOf(key, input string) plugins.Claim {
-	return plugins.Claim{
+func claimOf(key, input string) plugins.Intent {
+	return plugins.Intent{
 		Scope:     "here",
 		Tool:      "pay",
 		Key:       "pay:" + key,
@@ -51,39 +51,39 @@ func claimOf(key, input string) plugins.Claim {
 }
 
 // mustRun claims a key that has to be free.
-func mustRun(t *testing.T, l plugins.Ledger, c plugins.Claim) string {
+func mustRun(t *testing.T, l plugins.Ledger, c plugins.Intent) string {
 	t.Helper()
-	got, err := l.Claim(t.Context(), c)
+	got, err := l.Begin(t.Context(), c)
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case got.Settled || got.ID == "":
+	case got.Done || got.ID == "":
 		t.Fatalf("want a free key and an ID, have %+v", got)
 	}
 	return got.ID
 }
 
-func settle(t *testing.T, l plugins.Ledger, id string, s plugins.Settlement) {
+func settle(t *testing.T, l plugins.Ledger, id string, s plugins.Completion) {
 	t.Helper()
-	if err := l.Settle(t.Context(), id, s); err != nil {
+	if err := l.End(t.Context(), id, s); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // done is a settlement with a value.
-func done(value string) plugins.Settlement {
+func done(value string) plugins.Completion {
 	out := plugins.Output{Value: json.RawMessage(value)}
-	return plugins.Settlement{State: plugins.Done, Output: out, Attempts: 1}
+	return plugins.Completion{State: plugins.Done, Output: out, Attempts: 1}
 }
 
-func mustCopy(t *testing.T, l plugins.Ledger, c plugins.Claim, value string) plugins.Claimed {
+func mustCopy(t *testing.T, l plugins.Ledger, c plugins.Intent, value string) plugins.Begun {
 	t.Helper()
-	got, err := l.Claim(t.Context(), c)
+	got, err := l.Begin(t.Context(), c)
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case !got.Settled || string(got.Output.Value) != value || got.From != c.CallID:
-		t.Fatalf("want %s copied from %q, have %+v", value, c.CallID, got)
+	case !got.Done || string(got.Output.Value) != value:
+		t.Fatalf("want %s copied, have %+v", value, got)
 	}
 	return got
 }
@@ -109,9 +109,9 @@ func contentIsCopied(t *testing.T, l plugins.Ledger) {
 		{Type: "text", Text: "seen"},
 		{Type: "image", Data: []byte{1, 0, 255}, MIME: "image/png", Name: "a.png"},
 	}
-	settle(t, l, mustRun(t, l, c), plugins.Settlement{State: plugins.Done,
+	settle(t, l, mustRun(t, l, c), plugins.Completion{State: plugins.Done,
 		Output: plugins.Output{Content: content}, Attempts: 1})
-	got, err := l.Claim(t.Context(), c)
+	got, err := l.Begin(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +134,12 @@ func copyIsOwn(t *testing.T, l plugins.Ledger) {
 func otherInputCollides(t *testing.T, l plugins.Ledger) {
 	first, second := claimOf("a", `{"id":1}`), claimOf("a", `{"id":"1"}`)
 	settle(t, l, mustRun(t, l, first), done("1"))
-	_, err := l.Claim(t.Context(), second)
+	_, err := l.Begin(t.Context(), second)
 	var collision *plugins.CollisionError
 	if !errors.As(err, &collision) {
 		t.Fatalf("want a *CollisionError, have %v", err)
 	}
-	want := plugins.CollisionError{Tool: "pay", Key: "pay:a", Holder: first.CallID}
+	want := plugins.CollisionError{Tool: "pay", Key: "pay:a", Holder: collision.Holder}
 	if *collision != want {
 		t.Errorf("have %+v, want %+v", *collision, want)
 	}
@@ -155,14 +155,14 @@ func runningHolds(t *testing.T, l plugins.Ledger) {
 	mustCopy(t, l, c, "1")
 }
 
-func wantInFlight(t *testing.T, l plugins.Ledger, c plugins.Claim, unresolved bool) {
+func wantInFlight(t *testing.T, l plugins.Ledger, c plugins.Intent, unresolved bool) {
 	t.Helper()
-	_, err := l.Claim(t.Context(), c)
+	_, err := l.Begin(t.Context(), c)
 	var inFlight *plugins.InFlightError
 	if !errors.As(err, &inFlight) {
 		t.Fatalf("want an *InFlightError, have %v", err)
 	}
-	want := plugins.InFlightError{Tool: c.Tool, Key: c.Key, Holder: "call of {}",
+	want := plugins.InFlightError{Tool: c.Tool, Key: c.Key, Holder: inFlight.Holder,
 		Unresolved: unresolved}
 	if *inFlight != want {
 		t.Errorf("have %+v, want %+v", *inFlight, want)
@@ -171,7 +171,7 @@ func wantInFlight(t *testing.T, l plugins.Ledger, c plugins.Claim, unresolved bo
 
 func unknownHolds(t *testing.T, l plugins.Ledger) {
 	c := claimOf("a", "{}")
-	settle(t, l, mustRun(t, l, c), plugins.Settlement{State: plugins.Unknown,
+	settle(t, l, mustRun(t, l, c), plugins.Completion{State: plugins.Unknown,
 		Err: errors.New("lost"), Attempts: 1})
 	wantInFlight(t, l, c, true)
 	wantInFlight(t, l, claimOf("a", "[]"), true)
@@ -179,7 +179,7 @@ func unknownHolds(t *testing.T, l plugins.Ledger) {
 
 func releasedRuns(t *testing.T, l plugins.Ledger) {
 	c := claimOf("a", "{}")
-	settle(t, l, mustRun(t, l, c), plugins.Settlement{State: plugins.Released,
+	settle(t, l, mustRun(t, l, c), plugins.Completion{State: plugins.Released,
 		Err: errors.New("no"), Attempts: 1})
 	other := claimOf("a", "[]")
 	settle(t, l, mustRun(t, l, other), done("2"))
@@ -191,7 +191,7 @@ func slotsDiffer(t *testing.T, l plugins.Ledger) {
 	settle(t, l, mustRun(t, l, c), done("1"))
 	scope, tool, key := c, c, c
 	scope.Scope, tool.Tool, key.Key = "there", "refund", "pay:b"
-	for _, other := range []plugins.Claim{scope, tool, key} {
+	for _, other := range []plugins.Intent{scope, tool, key} {
 		mustRun(t, l, other)
 	}
 }
@@ -199,10 +199,10 @@ func slotsDiffer(t *testing.T, l plugins.Ledger) {
 func settledOnce(t *testing.T, l plugins.Ledger) {
 	id := mustRun(t, l, claimOf("a", "{}"))
 	settle(t, l, id, done("1"))
-	if err := l.Settle(t.Context(), id, done("2")); err == nil {
+	if err := l.End(t.Context(), id, done("2")); err == nil {
 		t.Error("a second settlement was taken")
 	}
-	if err := l.Settle(t.Context(), "no such claim", done("2")); err == nil {
+	if err := l.End(t.Context(), "no such claim", done("2")); err == nil {
 		t.Error("the settlement of no claim was taken")
 	}
 	mustCopy(t, l, claimOf("a", "{}"), "1")
@@ -211,7 +211,7 @@ func settledOnce(t *testing.T, l plugins.Ledger) {
 func cancelledClaim(t *testing.T, l plugins.Ledger) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.Claim(ctx, claimOf("a", "{}")); !errors.Is(err, context.Canceled) {
+	if _, err := l.Begin(ctx, claimOf("a", "{}")); !errors.Is(err, context.Canceled) {
 		t.Errorf("want context.Canceled, have %v", err)
 	}
 	mustRun(t, l, claimOf("a", "{}"))
@@ -226,17 +226,17 @@ func manyClaim(t *testing.T, l plugins.Ledger) {
 	for range workers {
 		wg.Go(func() {
 			for key := range keys {
-				got, err := l.Claim(t.Context(), claimOf(fmt.Sprint(key), "{}"))
+				got, err := l.Begin(t.Context(), claimOf(fmt.Sprint(key), "{}"))
 				var inFlight *plugins.InFlightError
 				switch {
-				case errors.As(err, &inFlight), err == nil && got.Settled:
+				case errors.As(err, &inFlight), err == nil && got.Done:
 					continue
 				case err != nil:
 					t.Error(err)
 					return
 				}
 				ran[key].Add(1)
-				if err := l.Settle(t.Context(), got.ID, done(fmt.Sprint(key))); err != nil {
+				if err := l.End(t.Context(), got.ID, done(fmt.Sprint(key))); err != nil {
 					t.Error(err)
 				}
 			}
