@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"loader":              {"abi", "abi/...", "host", "plugins"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
-	"plugins":             {"abi", "abi/transcode"},
+	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
 }
@@ -35,8 +35,9 @@ var arrows = map[string][]string{
 // below says the same for all packages below a folder, for those that the table above does not
 // name.
 var below = map[string][]string{
-	"host/internal/": {},
-	"pdk/internal/":  {"abi", "pdk/internal/..."},
+	"host/internal/":    {},
+	"pdk/internal/":     {"abi", "pdk/internal/..."},
+	"plugins/internal/": {"abi", "abi/transcode"},
 }
 
 // owners says which dependency only some packages may name.

@@ -80,7 +80,7 @@ func (e *entry) check(call *Call) (*carried, error) {
 	}
 	input, err := carry(call.Input, MaxInput)
 	if err == nil {
-		if err = e.input.check(input.raw); err == nil {
+		if err = schemaFault(e.input.Check(input.raw)); err == nil {
 			call.Packed = input.raw
 			return input, nil
 		}
@@ -172,12 +172,12 @@ func (e *entry) checkOutput(out Output) error {
 	case e.output == nil:
 		return nil
 	case out.Value == nil:
-		return e.fail(ErrMalformedResult, newSchemaError([]Problem{{"", "content, not a value"}}, 0))
+		return e.fail(ErrMalformedResult, newSchemaError("", "content, not a value"))
 	}
 	value, err := carry(out.Value, len(out.Value))
 	if err != nil {
-		return e.fail(ErrMalformedResult, newSchemaError([]Problem{{"", err.Error()}}, 0))
+		return e.fail(ErrMalformedResult, newSchemaError("", err.Error()))
 	}
 	defer value.free()
-	return e.asChecked(ErrMalformedResult, e.output.check(value.raw))
+	return e.asChecked(ErrMalformedResult, schemaFault(e.output.Check(value.raw)))
 }

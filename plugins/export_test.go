@@ -1,7 +1,9 @@
 package plugins
 
+import "github.com/wasmagent/wasmagent/plugins/internal/schema"
+
 // Limits, for tests.
 const (
 	MaxRepeats     = maxRepeats
-	MaxSchemaDepth = maxSchemaDepth
+	MaxSchemaDepth = schema.MaxDepth
 )

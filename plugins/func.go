@@ -115,9 +115,9 @@ func decodeStrictly(text json.RawMessage, in any) error {
 		if mismatch.Field != "" {
 			ptr = "/" + strings.ReplaceAll(mismatch.Field, ".", "/")
 		}
-		return newSchemaError([]Problem{{ptr, fmt.Sprintf("%s does not fit", mismatch.Value)}}, 0)
+		return newSchemaError(ptr, fmt.Sprintf("%s does not fit", mismatch.Value))
 	}
-	return newSchemaError([]Problem{{"", strings.TrimPrefix(err.Error(), "json: ")}}, 0)
+	return newSchemaError("", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // marshal is json.Marshal that leaves <, > and & as they are.

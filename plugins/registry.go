@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/plugins/internal/schema"
 )
 
 // Registry keeps tools by name and calls them. It is safe for concurrent use.
@@ -27,8 +28,8 @@ type Registry struct {
 type entry struct {
 	tool          Tool
 	spec          abi.ToolSpec // its Effect is the effective one
-	input         *schema
-	output        *schema // nil when the tool does not describe its result
+	input         *schema.Schema
+	output        *schema.Schema // nil when the tool does not describe its result
 	key           *keyPath
 	scope         string
 	retryTimeouts bool
@@ -93,7 +94,7 @@ func CheckSpec(spec abi.ToolSpec) error {
 }
 
 // compileSpec compiles a spec's schemas. output is nil when there is none.
-func compileSpec(spec *abi.ToolSpec) (input, output *schema, err error) {
+func compileSpec(spec *abi.ToolSpec) (input, output *schema.Schema, err error) {
 	if !toolName.MatchString(spec.Name) {
 		return nil, nil, fmt.Errorf("want a name like %s", toolName)
 	}
@@ -101,11 +102,11 @@ func compileSpec(spec *abi.ToolSpec) (input, output *schema, err error) {
 	if text == "" {
 		text = anyObject
 	}
-	if input, err = compileSchema(text); err != nil {
+	if input, err = schema.Compile(text); err != nil {
 		return nil, nil, fmt.Errorf("input schema: %w", err)
 	}
 	if spec.OutputSchema != "" {
-		if output, err = compileSchema(spec.OutputSchema); err != nil {
+		if output, err = schema.Compile(spec.OutputSchema); err != nil {
 			return nil, nil, fmt.Errorf("output schema: %w", err)
 		}
 	}

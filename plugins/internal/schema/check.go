@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"fmt"
@@ -53,9 +53,9 @@ func checkCommon(n *node, v abi.Raw) error {
 func (c *checker) verdict() error {
 	switch {
 	case c.steps > maxSchemaSteps:
-		return newSchemaError([]Problem{{"", "checking it takes too many steps"}}, 0)
+		return newInvalid([]Problem{{"", "checking it takes too many steps"}}, 0)
 	case len(c.problems) > 0:
-		return newSchemaError(c.problems, c.more)
+		return newInvalid(c.problems, c.more)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (c *checker) noneOf(list []*node, again func() *checker) bool {
 	}
 	switch len(near) {
 	case 0:
-		return c.problem(fmt.Sprintf("want %s, have %s", want, kindText(v.kind)))
+		return c.problem(fmt.Sprintf("want %s, have %s", want, KindText(v.kind)))
 	case 1:
 		return again().check(near[0])
 	}
@@ -207,7 +207,7 @@ func (c *checker) own(n *node) bool {
 	}
 	switch {
 	case !n.types.admit(v):
-		return c.refuse(v, fmt.Sprintf("want %s, have %s", n.types, kindText(v.kind)))
+		return c.refuse(v, fmt.Sprintf("want %s, have %s", n.types, KindText(v.kind)))
 	case n.enum != nil && !n.enum.has(v):
 		return c.refuse(v, "want "+n.enum.want)
 	case n.value != nil && !n.value.has(v):

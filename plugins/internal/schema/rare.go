@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"errors"
@@ -63,8 +63,8 @@ func compileError(err error) error {
 	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return fmt.Errorf("%w: %s", errRemote, clip(load.URL, maxName))
 	}
-	text := strings.ReplaceAll(clean(err.Error()), schemaURL, "")
-	return errors.New(clip(text, MaxModelText))
+	text := strings.ReplaceAll(err.Error(), schemaURL, "")
+	return errors.New(clip(text, maxReason))
 }
 
 // stepCount is a keyword that every schema has: it counts.
@@ -108,13 +108,13 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 	nodes := 0
 	value := decode(abi.NewReader(v), &nodes)
 	if nodes > maxRareNodes {
-		return newSchemaError([]Problem{{"", fmt.Sprintf(
+		return newInvalid([]Problem{{"", fmt.Sprintf(
 			"%d values are too many to be checked against this schema, at most %d", nodes,
 			maxRareNodes)}}, 0)
 	}
 	defer func() {
 		if p := recover(); p == errSteps {
-			err = newSchemaError([]Problem{{"", "checking it takes too many steps"}}, 0)
+			err = newInvalid([]Problem{{"", "checking it takes too many steps"}}, 0)
 		} else if p != nil {
 			panic(p)
 		}
@@ -129,7 +129,7 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 	}
 	problems := appendProblems(nil, invalid)
 	slices.SortFunc(problems, compareProblems)
-	return newSchemaError(slices.Compact(problems), 0)
+	return newInvalid(slices.Compact(problems), 0)
 }
 
 func compareProblems(a, b Problem) int {
@@ -211,14 +211,3 @@ func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
 	}
 	return append(dst, Problem{ptr.String(), detail})
 }
-
-func missing(name string) string { return fmt.Sprintf("the field %q is missing", clip(name, maxName)) }
-
-const unknownField = "unknown field"
-
-// escapePointer escapes one reference token of a JSON pointer.
-func escapePointer(token string) string {
-	return pointerEscapes.Replace(clip(token, maxName))
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

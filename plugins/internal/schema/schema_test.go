@@ -1,31 +1,35 @@
-package plugins
+package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/transcode"
 )
 
-func mustCompile(t *testing.T, text string) *schema {
+func mustCompile(t *testing.T, text string) *Schema {
 	t.Helper()
-	s, err := compileSchema(text)
+	s, err := Compile(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func checkText(t *testing.T, s *schema, text string) error {
+// pack turns JSON text into what is checked.
+func pack(text string) (abi.Raw, error) { return transcode.AppendMsgpack(nil, []byte(text)) }
+
+func checkText(t *testing.T, s *Schema, text string) error {
 	t.Helper()
-	v, err := carry(json.RawMessage(text), MaxInput)
+	v, err := pack(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer v.free()
-	return s.check(v.raw)
+	return s.Check(v)
 }
 
 // asRare is the schema by the library's road.
@@ -95,11 +99,11 @@ func TestSchemaTexts(t *testing.T) {
 			if got := strings.Join(parts, "; "); got != test.text {
 				t.Errorf("have %s,\nwant %s", got, test.text)
 			}
-			v, err := carry(json.RawMessage(test.value), MaxInput)
+			v, err := pack(test.value)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if asRare(t, test.schema).check(v.raw) == nil {
+			if asRare(t, test.schema).check(v) == nil {
 				t.Error("the library lets it pass")
 			}
 		})
@@ -156,8 +160,8 @@ func TestProblemsAreCounted(t *testing.T) {
 			return "[" + b.String()[1:] + "]"
 		}
 		for n, more := range map[int]int{MaxProblems: 0, MaxProblems + 1: 1, 50: 50 - MaxProblems} {
-			err, ok := checkText(t, s, list(n)).(*SchemaError)
-			if !ok || len(err.Problems) != MaxProblems || err.More != more || err.Pointer != "/0" {
+			err, ok := checkText(t, s, list(n)).(*Invalid)
+			if !ok || len(err.Problems) != MaxProblems || err.More != more || err.Problems[0].Pointer != "/0" {
 				t.Errorf("%s: %d problems: have %+v", schema, n, err)
 			}
 		}
@@ -228,7 +232,7 @@ func TestEndlessSchema(t *testing.T) {
 		`{"$dynamicAnchor":"a","allOf":[{"$dynamicRef":"#a"}]}`,
 		`{"propertyNames":{"not":{"$ref":"#/propertyNames"}}}`,
 	} {
-		if _, err := compileSchema(text); err != errEndless {
+		if _, err := Compile(text); err != errEndless {
 			t.Errorf("%s: have %v", text, err)
 		}
 	}
@@ -243,10 +247,10 @@ func TestSchemaChain(t *testing.T) {
 			}
 			return fmt.Sprintf(`{%s"$ref":"#/$defs/d1","$defs":{%s"d%d":{}}}`, rare, b.String(), n-1)
 		}
-		if _, err := compileSchema(chain(maxSchemaChain)); err != nil {
+		if _, err := Compile(chain(maxSchemaChain)); err != nil {
 			t.Errorf("at the limit: %v", err)
 		}
-		if _, err := compileSchema(chain(maxSchemaChain + 1)); err != errLongChain {
+		if _, err := Compile(chain(maxSchemaChain + 1)); err != errLongChain {
 			t.Errorf("past the limit: have %v", err)
 		}
 	}
@@ -256,14 +260,14 @@ func TestPatternCode(t *testing.T) {
 	pattern := func(n int) string { // of n thousand instructions
 		return `{"pattern":"` + strings.Repeat("x{1000}", n) + `"}`
 	}
-	if _, err := compileSchema(pattern(maxPatternCode / 1000)); err != nil {
+	if _, err := Compile(pattern(maxPatternCode / 1000)); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
-	_, err := compileSchema(pattern(maxPatternCode/1000 + 1))
+	_, err := Compile(pattern(maxPatternCode/1000 + 1))
 	if err == nil || !strings.Contains(err.Error(), "more than 32768 instructions") {
 		t.Errorf("past the limit: have %v", err)
 	}
-	_, err = compileSchema(`{"pattern":"("}`)
+	_, err = Compile(`{"pattern":"("}`)
 	if want := `pattern "(": error parsing regexp: missing closing ): ` + "`(`"; err == nil ||
 		err.Error() != want {
 		t.Errorf("no pattern: have %v, want %s", err, want)
@@ -275,14 +279,13 @@ func TestPatternCode(t *testing.T) {
 func TestFormatRegexDoesNotWearOut(t *testing.T) {
 	s := asRare(t, `{"$schema":"http://json-schema.org/draft-07/schema#","format":"regex"}`)
 	for i := range 100 {
-		v, err := carry(fmt.Appendf(nil, `"x{900}%d"`, i), MaxInput)
+		v, err := pack(fmt.Sprintf(`"x{900}%d"`, i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.check(v.raw); err != nil {
+		if err := s.check(v); err != nil {
 			t.Fatalf("value %d: %v", i, err)
 		}
-		v.free()
 	}
 }
 
@@ -303,7 +306,7 @@ func TestRoadsAgree(t *testing.T) {
 	common := 0
 	for range 800 {
 		text := randomSchema(rng, 3)
-		s, err := compileSchema(text)
+		s, err := Compile(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -314,11 +317,11 @@ func TestRoadsAgree(t *testing.T) {
 		rare := asRare(t, text)
 		for range 10 {
 			value := randomValue(rng, 3)
-			v, err := carry(json.RawMessage(value), MaxInput)
+			v, err := pack(value)
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, b := s.check(v.raw), rare.check(v.raw)
+			a, b := s.Check(v), rare.check(v)
 			if (a == nil) != (b == nil) {
 				t.Errorf("%s with %s:\ncommon: %v\nlibrary: %v", text, value, a, b)
 			}
@@ -402,15 +405,15 @@ func FuzzSchema(f *testing.F) {
 	f.Add(`{"$defs":{"a":{"items":{"$ref":"#/$defs/a"}}},"$ref":"#/$defs/a"}`, `[[],[[]]]`)
 	f.Add(`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{},{"const":1}]}`, `[1,1]`)
 	f.Fuzz(func(t *testing.T, text, value string) {
-		s, err := compileSchema(text)
+		s, err := Compile(text)
 		if err != nil {
 			return
 		}
-		v, err := carry(json.RawMessage(value), MaxInput)
+		v, err := pack(value)
 		if err != nil {
 			return
 		}
-		a := s.check(v.raw)
+		a := s.Check(v)
 		if s.common == nil {
 			return
 		}
@@ -418,7 +421,7 @@ func FuzzSchema(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := rare.check(v.raw)
+		b := rare.check(v)
 		for _, err := range []error{a, b} {
 			if err != nil && strings.Contains(err.Error(), "too many") {
 				return

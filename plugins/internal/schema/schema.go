@@ -1,0 +1,105 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/transcode"
+)
+
+// Limits of schemas, which may be a stranger's.
+const (
+	MaxBytes    = abi.MaxSchemaBytes // of one schema's text
+	MaxDepth    = transcode.MaxDepth // objects and arrays of a schema inside one another
+	MaxProblems = 8                  // problems that an Invalid lists
+
+	// maxSchemaSteps is how many times one check may put a value beside a schema. Schemas that
+	// refer to themselves in two places would else take time exponential in the value's depth.
+	maxSchemaSteps = 4_000_000
+
+	// maxRareNodes and maxRareSteps are the limits, in values and in steps, of a check against a
+	// schema that uses a rare keyword, which takes a slower road.
+	maxRareNodes = 100_000
+	maxRareSteps = 500_000
+)
+
+// Schema is a compiled JSON Schema, safe for concurrent use.
+type Schema struct {
+	common *node     // nil when the schema uses a rare keyword
+	rare   sync.Pool // of *rareSchema, each for one check at a time
+}
+
+// Compile compiles a schema's text. Whatever it refers to must lie within it.
+func Compile(text string) (*Schema, error) {
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("%d bytes, at most %d", len(text), MaxBytes)
+	}
+	// The transcoder refuses what is no JSON, too deep, or has a field twice.
+	if _, err := transcode.AppendMsgpack(nil, []byte(text)); err != nil {
+		return nil, err
+	}
+	if err := checkNumbers(text); err != nil {
+		return nil, err
+	}
+	first, err := newRareSchema(text)
+	if err != nil {
+		return nil, err
+	}
+	common, err := compileCommon(first.schema)
+	if err != nil || common != nil {
+		return &Schema{common: common}, err
+	}
+	s := &Schema{}
+	s.rare.New = func() any {
+		again, err := newRareSchema(text)
+		if err != nil {
+			return err // not reached: it compiled before
+		}
+		return again
+	}
+	s.rare.Put(first)
+	return s, nil
+}
+
+// Check holds a value, whose bytes must be the transcoder's own, against the schema. Its error is an
+// *Invalid unless the fault is this package's.
+func (s *Schema) Check(v abi.Raw) error {
+	if s.common != nil {
+		return checkCommon(s.common, v)
+	}
+	switch rare := s.rare.Get().(type) {
+	case *rareSchema:
+		defer s.rare.Put(rare)
+		return rare.check(v)
+	case error:
+		return rare
+	}
+	return nil
+}
+
+// schemaURL is the base that a schema's references are resolved against.
+const schemaURL = "wasmagent:///schema.json"
+
+var errRemote = errors.New("a schema may not refer to another document")
+
+// noRemote is a loader of schemas that loads none.
+type noRemote struct{}
+
+func (noRemote) Load(string) (any, error) { return nil, errRemote }
+
+// newCompiler returns a compiler that neither reads files nor the network.
+func newCompiler(text string) (*jsonschema.Compiler, error) {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noRemote{})
+	return c, c.AddResource(schemaURL, doc)
+}
