@@ -3,9 +3,9 @@ package wasmagent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
@@ -18,7 +18,7 @@ type Options struct {
 	CacheDir string                  // tool lists and compiled code; "" is the user's cache directory
 	StateDir string                  // the key that seals them; "" is the user's state directory
 	Limits   host.Limits             // of every plugin; zero fields are the host's defaults
-	Rules    map[string]plugins.Rule // the operator's, by name of a tool
+	Rules    map[string]plugins.Rule // the operator's, by name of a tool, also of one added later
 	Ledger   plugins.Ledger          // where keyed calls are recorded; needed for keys
 	Logger   *slog.Logger            // nil discards
 
@@ -61,9 +61,6 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 			b.problems = append(b.problems, err)
 		}
 	}
-	if err := b.registry.Check(); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
 	return b, nil
 }
 
@@ -71,9 +68,16 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 func (b *Toolbox) Tools() iter.Seq[abi.ToolSpec] { return b.registry.Specs() }
 
 // Problems lists the plugins and tools that are not on offer, each with its reason:
-// *loader.LoadError,
-// *loader.NotAllowedError, *loader.SpecError, *loader.CollisionError, *plugins.AddError.
-func (b *Toolbox) Problems() []error { return b.problems }
+// *loader.LoadError, *loader.NotAllowedError, *loader.SpecError, *loader.CollisionError,
+// *plugins.AddError. While there are rules for tools that are not there, a *plugins.RuleError comes
+// last: until a program has added those, no call is carried out.
+func (b *Toolbox) Problems() []error {
+	problems := slices.Clone(b.problems)
+	if err := b.registry.Check(); err != nil {
+		problems = append(problems, err)
+	}
+	return problems
+}
 
 // Call runs a tool with JSON arguments. A plugin is compiled when it is first called.
 func (b *Toolbox) Call(ctx context.Context, tool string, args json.RawMessage) (

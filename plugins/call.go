@@ -3,7 +3,6 @@ package plugins
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -41,12 +40,13 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 		return Result{}, err
 	}
 	if begun.Done {
-		return tool.recall(begun)
+		return recall(begun)
 	}
-	out, attempts, err := tool.attempt(ctx, call)
+	out, attempts, err := r.attempt(ctx, tool, call)
 	if err == nil {
 		err = tool.checkOutput(out)
 	}
+	err = noted(err, attempts, begun.Place)
 	if err := r.end(ctx, begun, tool, out, attempts, err); err != nil {
 		return Result{}, err
 	}
@@ -137,28 +137,6 @@ func (r *Registry) mayRun(ctx context.Context, e *entry) error {
 		return e.callersEnd(ctx)
 	}
 	return nil
-}
-
-// attempt runs the tool: once.
-func (e *entry) attempt(ctx context.Context, call Call) (out Output, attempts int, err error) {
-	call.Attempt = 1
-	out, err = e.tool.Invoke(ctx, call)
-	if err != nil {
-		return Output{}, 1, e.countRefusals(e.asToolError(ctx, err))
-	}
-	e.refused.Store(0)
-	return out, 1, nil
-}
-
-// countRefusals notes in err how many calls in a row the tool has refused although its own schema
-// allowed their input.
-func (e *entry) countRefusals(err error) error {
-	if tool, ok := errors.AsType[*ToolError](err); ok && tool.Kind == ErrInvalidInput {
-		tool.Refused = int(e.refused.Add(1))
-	} else {
-		e.refused.Store(0)
-	}
-	return err
 }
 
 // checkOutput makes sure that a result is one, and the one that the tool promises.

@@ -58,9 +58,14 @@ func (e *entry) notBegun(ctx context.Context, err error) error {
 }
 
 // recall gives what the ledger has of a call that is done.
-func (e *entry) recall(b Begun) (Result, error) {
+func recall(b Begun) (Result, error) {
+	if tool, ok := b.Err.(*ToolError); ok {
+		told := *tool // the ledger may give the same error to many calls
+		told.Place = b.Place
+		return Result{}, &told
+	}
 	if b.Err != nil {
-		return Result{}, b.Err
+		return Result{}, HostFault(b.Err)
 	}
 	return Result{Output: b.Output, Key: b.Key, Copied: true, From: b.Place}, nil
 }

@@ -109,6 +109,12 @@ type ReconciliationError struct {
 	Input     json.RawMessage
 }
 
+// RuleError is rules of the operator's for tools that are not there. Nothing runs until they are.
+type RuleError struct {
+	Tools []string // that the rules are for, sorted
+	Have  []string // the tools that are there, sorted
+}
+
 // ErrLedgerRequired is a call that has a key, or belongs to a run, in a registry without a ledger.
 // Nothing ran.
 var ErrLedgerRequired = errors.New("the call must be recorded and the registry has no ledger")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
@@ -56,6 +57,10 @@ type Options struct {
 	Rules  map[string]Rule // by tool name
 	Scope  string          // whose keys these are, for tools that are no Scoper
 	Logger *slog.Logger    // one line a call: debug, or warn and error by fault; nil discards
+
+	// RetryWait is about how long a call waits before its second attempt; before its third it waits
+	// twice as long. 0 is DefaultRetryWait.
+	RetryWait time.Duration
 }
 
 // Rule is what the operator decides about one tool. Nothing that a plugin says can set any of it.

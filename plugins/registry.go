@@ -132,6 +132,9 @@ func (r *Registry) newEntry(t Tool) (e *entry, err error) {
 func (e *entry) obey(rule Rule) error {
 	e.retryTimeouts = rule.RetryTimeouts
 	if rule.Effect != nil {
+		if *rule.Effect > abi.EffectIdempotent {
+			return fmt.Errorf("the rule's effect %d is none", *rule.Effect)
+		}
 		e.spec.Effect = *rule.Effect
 	}
 	if rule.Key == "" {
@@ -145,9 +148,9 @@ func (e *entry) obey(rule Rule) error {
 	return nil
 }
 
-// Check reports rules for tools which do not exist. A program calls it when it has added its tools;
-// Call refuses to run anything before it holds, since a mistyped name would leave a tool without
-// the key or the effect that its operator wanted.
+// Check gives a *RuleError for rules whose tools are not there. A program calls it when it has
+// added its tools; Call runs nothing before it is nil, since a mistyped name would leave a tool
+// without the key or the effect that its operator wanted.
 func (r *Registry) Check() error {
 	if r.checked.Load() {
 		return nil
@@ -155,14 +158,14 @@ func (r *Registry) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var lost []string
-	for _, name := range slices.Sorted(maps.Keys(r.opts.Rules)) {
+	for name := range r.opts.Rules {
 		if r.entries[name] == nil {
-			lost = append(lost, fmt.Sprintf("%q", clip(name, maxName)))
+			lost = append(lost, name)
 		}
 	}
 	if len(lost) > 0 {
-		return fmt.Errorf("there is a rule for %s, which is no tool; %s",
-			strings.Join(lost, ", "), haveTools(r.names()))
+		slices.Sort(lost)
+		return &RuleError{Tools: lost, Have: r.names()}
 	}
 	r.checked.Store(true)
 	return nil

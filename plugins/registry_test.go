@@ -125,7 +125,7 @@ func TestRuleForNoTool(t *testing.T) {
 	opts := &plugins.Options{Rules: map[string]plugins.Rule{"pay": {Key: "id"}, "pya": {Key: "id"}}}
 	spy := replies("pay", abi.EffectRead, value("1"), nil)
 	r := registry(t, opts, spy, replies("look", abi.EffectRead, value("1"), nil))
-	const want = `there is a rule for "pya", which is no tool; there are look, pay`
+	const want = `there are rules for "pya", but no such tools; there are look, pay`
 	if err := r.Check(); err == nil || err.Error() != want {
 		t.Errorf("have %v, want %s", err, want)
 	}

@@ -39,8 +39,14 @@ func (e *ToolError) Error() string {
 	if e.Refused >= maxRefusals {
 		fmt.Fprintf(&b, ", refused %d times in a row although the schema allows it", e.Refused)
 	}
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
+	}
 	if s := e.aftermath(); s != "" {
 		b.WriteString(", " + s)
+	}
+	if e.Place != (Place{}) {
+		b.WriteString(", recorded at " + e.Place.String())
 	}
 	if failure, ok := errors.AsType[*abi.Failure](e.Err); ok && failure.Pointer != "" {
 		b.WriteString(": at " + clean(failure.Pointer))
@@ -143,14 +149,28 @@ func (e *UnknownToolError) Error() string {
 	return fmt.Sprintf("there is no tool %q; %s", clip(e.Tool, maxName), haveTools(e.Have))
 }
 
-func haveTools(names []string) string {
-	switch n := len(names); {
-	case n == 0:
-		return "there are no tools at all"
-	case n > maxNamed:
-		return fmt.Sprintf("there are %s and %d more", strings.Join(names[:maxNamed], ", "), n-maxNamed)
+func (e *RuleError) Error() string {
+	names := make([]string, len(e.Tools))
+	for i, name := range e.Tools {
+		names[i] = fmt.Sprintf("%q", clip(name, maxName))
 	}
-	return "there are " + strings.Join(names, ", ")
+	return fmt.Sprintf("there are rules for %s, but no such tools; %s", someOf(names),
+		haveTools(e.Have))
+}
+
+func haveTools(names []string) string {
+	if len(names) == 0 {
+		return "there are no tools at all"
+	}
+	return "there are " + someOf(names)
+}
+
+// someOf lists names, at most maxNamed of them.
+func someOf(names []string) string {
+	if n := len(names) - maxNamed; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), n)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (e *CollisionError) Error() string {
