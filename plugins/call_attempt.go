@@ -120,10 +120,12 @@ func (e *entry) endedBetween(ctx context.Context, last error) error {
 // countRefusals notes in err how many calls in a row the tool has refused although its own schema
 // allowed their input.
 func (e *entry) countRefusals(err error) error {
-	if tool, ok := errors.AsType[*ToolError](err); ok && tool.Kind == ErrInvalidInput {
-		tool.Refused = int(e.refused.Add(1))
-	} else {
+	tool, ok := errors.AsType[*ToolError](err)
+	switch {
+	case !ok || tool.Kind != ErrInvalidInput:
 		e.refused.Store(0)
+	case !is[CauseNamer](tool.Err): // else a limit kept the tool from seeing it
+		tool.Refused = int(e.refused.Add(1))
 	}
 	return err
 }

@@ -13,17 +13,23 @@ import (
 // of, as plain values. It is a *ToolError's, or with no Kind the text of an error that tells
 // nothing of the tool: its caller left, say, or the host had a fault.
 type Recorded struct {
-	Kind     string       `json:"kind,omitempty"`  // wire names, such as handler and failed
-	Cause    string       `json:"cause,omitempty"` //
-	Tool     string       `json:"tool,omitempty"`
-	Effect   string       `json:"effect,omitempty"`
-	Plugin   string       `json:"plugin,omitempty"`
-	Digest   string       `json:"digest,omitempty"`
-	Refused  int          `json:"refused,omitempty"`
-	Attempts int          `json:"attempts,omitempty"`
-	Text     string       `json:"text,omitempty"`    // the cause's, for the operator
-	Model    string       `json:"model,omitempty"`   // ModelText
-	Failure  *abi.Failure `json:"failure,omitempty"` // the guest's own report, when that is the cause
+	Kind     string `json:"kind,omitempty"`  // its wire name, such as handler
+	Cause    string `json:"cause,omitempty"` // its wire name, such as failed
+	Tool     string `json:"tool,omitempty"`
+	Effect   string `json:"effect,omitempty"`
+	Plugin   string `json:"plugin,omitempty"`
+	Digest   string `json:"digest,omitempty"`
+	Refused  int    `json:"refused,omitempty"`
+	Attempts int    `json:"attempts,omitempty"`
+	Text     string `json:"text,omitempty"`  // the cause's, for the operator
+	Model    string `json:"model,omitempty"` // ModelText
+
+	// The guest's own report, when that is the cause: an *abi.Failure.
+	Code      string `json:"code,omitempty"`
+	Message   string `json:"message,omitempty"`
+	Pointer   string `json:"pointer,omitempty"`
+	Permanent bool   `json:"permanent,omitempty"`
+	Details   []byte `json:"details,omitempty"` // msgpack
 }
 
 // RecordedError is the cause of a *ToolError that a ledger kept: it has the name and the texts of
@@ -53,8 +59,7 @@ func Record(err error) Recorded {
 	if !ok || is[*hostFault](err) {
 		return Recorded{Text: valid(err.Error())}
 	}
-	failure, _ := errors.AsType[*abi.Failure](tool.Err)
-	return Recorded{
+	r := Recorded{
 		Kind:     tool.Kind.Error(),
 		Cause:    CauseOf(tool),
 		Tool:     tool.Tool,
@@ -63,10 +68,16 @@ func Record(err error) Recorded {
 		Digest:   tool.Digest,
 		Refused:  tool.Refused,
 		Attempts: tool.Attempts,
-		Text:     valid(tool.causeText()),
 		Model:    ModelText(tool),
-		Failure:  failure,
 	}
+	if tool.Err != nil {
+		r.Text = valid(tool.Err.Error())
+	}
+	if f, ok := errors.AsType[*abi.Failure](tool.Err); ok {
+		r.Code, r.Message, r.Pointer = valid(f.Code), valid(f.Message), valid(f.Pointer)
+		r.Permanent, r.Details = f.Permanent, f.Details
+	}
+	return r
 }
 
 // Err gives the failure that was recorded: a *ToolError with the kind, the cause's name and both
@@ -82,7 +93,18 @@ func (r Recorded) Err() error {
 	return &ToolError{
 		Tool: r.Tool, Kind: kind, Effect: effect, Plugin: r.Plugin, Digest: r.Digest,
 		Refused: r.Refused, Attempts: r.Attempts,
-		Err: &RecordedError{Cause: r.Cause, Text: r.Text, Model: r.Model, Failure: r.Failure},
+		Err: &RecordedError{Cause: r.Cause, Text: r.Text, Model: r.Model, Failure: r.failure()},
+	}
+}
+
+// failure is the guest's own report, or nil.
+func (r Recorded) failure() *abi.Failure {
+	if r.Code == "" && r.Message == "" && r.Pointer == "" && !r.Permanent && r.Details == nil {
+		return nil
+	}
+	return &abi.Failure{
+		Code: r.Code, Message: r.Message, Permanent: r.Permanent, Pointer: r.Pointer,
+		Details: r.Details,
 	}
 }
 

@@ -52,7 +52,9 @@ func (e *ToolError) Error() string {
 		b.WriteString(": at " + clean(failure.Pointer))
 	}
 	if e.Err != nil {
-		b.WriteString(": " + cleanLines(e.Err.Error()))
+		if text := cleanLines(e.Err.Error()); text != "" {
+			b.WriteString(": " + text)
+		}
 	}
 	return b.String()
 }

@@ -92,7 +92,7 @@ func (e *ToolError) inputText(name, cause string) string {
 	case cause == "schema":
 		return fmt.Sprintf("%s was not run: the arguments do not match its schema: %s", name,
 			e.causeText())
-	case cause == "carriage":
+	case cause == "carriage", cause == "limit.request":
 		return fmt.Sprintf("%s was not run: the arguments cannot be used: %s", name, e.causeText())
 	}
 	return fmt.Sprintf("%s refused the arguments: %s", name, e.report())
