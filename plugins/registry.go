@@ -93,22 +93,24 @@ func CheckSpec(spec abi.ToolSpec) error {
 	return err
 }
 
-// compileSpec compiles a spec's schemas. output is nil when there is none.
+// compileSpec compiles a spec's schemas and puts the texts that are to be offered, which may be
+// normalised, into the spec. output is nil when there is none.
 func compileSpec(spec *abi.ToolSpec) (input, output *schema.Schema, err error) {
 	if !toolName.MatchString(spec.Name) {
 		return nil, nil, fmt.Errorf("want a name like %s", toolName)
 	}
-	text := spec.InputSchema
-	if text == "" {
-		text = anyObject
-	}
-	if input, err = schema.Compile(text); err != nil {
+	if input, err = schema.CompileArguments(spec.InputSchema); err != nil {
 		return nil, nil, fmt.Errorf("input schema: %w", err)
+	}
+	spec.InputSchema = input.Text
+	if strings.TrimSpace(spec.OutputSchema) == "null" {
+		spec.OutputSchema = ""
 	}
 	if spec.OutputSchema != "" {
 		if output, err = schema.Compile(spec.OutputSchema); err != nil {
 			return nil, nil, fmt.Errorf("output schema: %w", err)
 		}
+		spec.OutputSchema = output.Text
 	}
 	return input, output, nil
 }
@@ -171,7 +173,7 @@ func (r *Registry) Check() error {
 	return nil
 }
 
-// Specs lists the tools, sorted by name.
+// Specs lists the tools, sorted by name, with the schemas that their calls are held against.
 func (r *Registry) Specs() iter.Seq[abi.ToolSpec] {
 	return func(yield func(abi.ToolSpec) bool) {
 		r.mu.RLock()

@@ -12,9 +12,6 @@ const (
 	MaxProblems    = schema.MaxProblems // problems that a SchemaError lists
 )
 
-// anyObject is the schema of a tool that declares none.
-const anyObject = `{"type":"object"}`
-
 // newSchemaError is a value that is wrong in one way.
 func newSchemaError(pointer, detail string) *SchemaError {
 	return &SchemaError{Pointer: pointer, Problems: []Problem{{pointer, detail}}}

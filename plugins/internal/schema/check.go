@@ -71,7 +71,7 @@ func (c *checker) check(n *node) bool {
 		return true
 	case n.never:
 		c.skip()
-		return c.problem("there may be nothing here")
+		return c.problem(nothing)
 	}
 	if !n.inPlace {
 		return c.own(n)

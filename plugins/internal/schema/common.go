@@ -39,6 +39,9 @@ type node struct {
 	inPlace bool // refs to not: schemas that take the same value again
 
 	typesOnly bool // there is nothing but types: a value's first byte tells
+
+	settled bool
+	allowed types // with all that applies to the same value, spelt out
 }
 
 // maxRequired is how many required fields a node tracks.
@@ -75,17 +78,17 @@ func newCount(min, max *int) count {
 	return c
 }
 
-// compileCommon lays out s; its answer is nil when s uses something rare.
-func compileCommon(s *jsonschema.Schema) (*node, error) {
+// compileCommon lays out s, and reports whether that is all of it: nothing in it is rare.
+func compileCommon(s *jsonschema.Schema) (n *node, common bool, err error) {
 	c := commonCompiler{done: map[*jsonschema.Schema]*node{}}
-	n := c.node(s)
+	n = c.node(s)
 	if err := checkChains(c.done); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if c.rare {
-		return nil, nil
+	for _, n := range c.done {
+		n.settle()
 	}
-	return n, nil
+	return n, !c.rare, nil
 }
 
 // commonCompiler turns the library's schemas into nodes, each once: schemas may form a cycle.

@@ -48,23 +48,11 @@ func newRareSchema(text string) (*rareSchema, error) {
 	patterns.done = true
 	switch {
 	case err != nil && patterns.err != nil:
-		return nil, patterns.err
+		return nil, patternError(text, patterns)
 	case err != nil:
-		return nil, compileError(err)
+		return nil, compileError(text, err)
 	}
 	return s, nil
-}
-
-// compileError is err on one line and without the URL that we made up.
-func compileError(err error) error {
-	if errors.Is(err, errRemote) {
-		return errRemote
-	}
-	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return fmt.Errorf("%w: %s", errRemote, clip(load.URL, maxName))
-	}
-	text := strings.ReplaceAll(err.Error(), schemaURL, "")
-	return errors.New(clip(text, maxReason))
 }
 
 // stepCount is a keyword that every schema has: it counts.
@@ -127,9 +115,7 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 	if !ok {
 		return nil
 	}
-	problems := appendProblems(nil, invalid)
-	slices.SortFunc(problems, compareProblems)
-	return newInvalid(slices.Compact(problems), 0)
+	return newInvalid(problemsOf(invalid, ""), 0)
 }
 
 func compareProblems(a, b Problem) int {
@@ -180,15 +166,23 @@ func decode(r *abi.Reader, nodes *int) any {
 
 var english = message.NewPrinter(language.English)
 
-// appendProblems appends the innermost problems of an error of the library.
-func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
+// problemsOf gives the innermost problems of an error of the library, sorted, each once. at is where
+// the value lies.
+func problemsOf(e *jsonschema.ValidationError, at string) []Problem {
+	problems := appendProblems(nil, e, at)
+	slices.SortFunc(problems, compareProblems)
+	return slices.Compact(problems)
+}
+
+func appendProblems(dst []Problem, e *jsonschema.ValidationError, at string) []Problem {
 	for _, cause := range e.Causes {
-		dst = appendProblems(dst, cause)
+		dst = appendProblems(dst, cause, at)
 	}
 	if len(e.Causes) > 0 {
 		return dst
 	}
 	var ptr strings.Builder
+	ptr.WriteString(at)
 	for _, token := range e.InstanceLocation {
 		ptr.WriteString("/" + escapePointer(token))
 	}
@@ -204,6 +198,10 @@ func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
 			dst = append(dst, Problem{ptr.String() + "/" + escapePointer(name), unknownField})
 		}
 		return dst
+	case *kind.Type:
+		detail = fmt.Sprintf("want %s, have %s", typesOf(k.Want), typesOf([]string{k.Got}))
+	case *kind.FalseSchema:
+		detail = nothing
 	case *kind.Enum:
 		detail = "want one of " + compact(k.Want)
 	default:

@@ -30,12 +30,35 @@ const (
 
 // Schema is a compiled JSON Schema, safe for concurrent use.
 type Schema struct {
-	common *node     // nil when the schema uses a rare keyword
+	Text string // what it was compiled from: as given, or normalised
+
+	root   *node     // all of it, laid out
+	common bool      // the root is enough for a check; else it uses a rare keyword
 	rare   sync.Pool // of *rareSchema, each for one check at a time
 }
 
-// Compile compiles a schema's text. Whatever it refers to must lie within it.
-func Compile(text string) (*Schema, error) {
+// Compile compiles a schema's text, which it normalises first where nothing is lost by that.
+// Whatever the schema refers to must lie within it.
+func Compile(text string) (*Schema, error) { return compile(text, false) }
+
+// CompileArguments compiles the schema of a call's arguments, which always are one object. No text
+// and null stand for a tool that takes any.
+func CompileArguments(text string) (*Schema, error) {
+	if text == "" {
+		text = emptyObject
+	}
+	s, err := compile(text, true)
+	if err != nil {
+		return nil, err
+	}
+	if at, why := s.root.noObject(); why != "" {
+		return nil, fmt.Errorf("arguments are an object, and it allows none: %s",
+			Problem{at, why})
+	}
+	return s, nil
+}
+
+func compile(text string, arguments bool) (*Schema, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("%d bytes, at most %d", len(text), MaxBytes)
 	}
@@ -46,15 +69,34 @@ func Compile(text string) (*Schema, error) {
 	if err := checkNumbers(text); err != nil {
 		return nil, err
 	}
+	normal, changed := normalise(text, arguments)
+	s, err := build(normal)
+	if err != nil {
+		if identified, ok := identify(normal); ok {
+			if again, errAgain := build(identified); errAgain == nil {
+				return again, nil
+			}
+		}
+	}
+	if err != nil && changed {
+		return build(text) // what it says is about the text that its author knows
+	}
+	return s, err
+}
+
+// build compiles a schema as it is.
+func build(text string) (*Schema, error) {
 	first, err := newRareSchema(text)
 	if err != nil {
 		return nil, err
 	}
-	common, err := compileCommon(first.schema)
-	if err != nil || common != nil {
-		return &Schema{common: common}, err
+	s := &Schema{Text: text}
+	if s.root, s.common, err = compileCommon(first.schema); err != nil {
+		return nil, err
 	}
-	s := &Schema{}
+	if s.common {
+		return s, nil
+	}
 	s.rare.New = func() any {
 		again, err := newRareSchema(text)
 		if err != nil {
@@ -69,8 +111,8 @@ func Compile(text string) (*Schema, error) {
 // Check holds a value, whose bytes must be the transcoder's own, against the schema. Its error is an
 // *Invalid unless the fault is this package's.
 func (s *Schema) Check(v abi.Raw) error {
-	if s.common != nil {
-		return checkCommon(s.common, v)
+	if s.common {
+		return checkCommon(s.root, v)
 	}
 	switch rare := s.rare.Get().(type) {
 	case *rareSchema:
@@ -82,8 +124,11 @@ func (s *Schema) Check(v abi.Raw) error {
 	return nil
 }
 
-// schemaURL is the base that a schema's references are resolved against.
-const schemaURL = "wasmagent:///schema.json"
+// schemaURL is what a schema's references are resolved against.
+const (
+	schemaBase = "wasmagent:///"
+	schemaURL  = schemaBase + "schema.json"
+)
 
 var errRemote = errors.New("a schema may not refer to another document")
 

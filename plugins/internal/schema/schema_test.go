@@ -79,7 +79,7 @@ func TestSchemaTexts(t *testing.T) {
 		{"prefix", `{"prefixItems":[{},{"type":"null"}],"items":{"type":"number"}}`, `[1,2,3]`,
 			"at /1: want null, have a number"},
 		{"rare", `{"uniqueItems":true,"items":{"type":"number"}}`, `[1,"a",1]`,
-			"at /1: got string, want number; at the top: items at 0 and 2 are equal"},
+			"at /1: want a number, have a string; at the top: items at 0 and 2 are equal"},
 		{"rare field", `{"minItems":1,"dependentRequired":{"a":["b"]},"additionalProperties":false,` +
 			`"required":["c"]}`, `{"d/e":1}`,
 			`at /d~1e: unknown field; at the top: the field "c" is missing`},
@@ -87,7 +87,7 @@ func TestSchemaTexts(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := mustCompile(t, test.schema)
-			if rare := s.common == nil; rare != strings.HasPrefix(test.name, "rare") {
+			if rare := !s.common; rare != strings.HasPrefix(test.name, "rare") {
 				t.Errorf("by the rare road: %v", rare)
 			}
 			err := checkText(t, s, test.value)
@@ -137,7 +137,7 @@ func TestNumbersAreExact(t *testing.T) {
 	}
 	for _, test := range tests {
 		s := mustCompile(t, test.schema)
-		if s.common == nil {
+		if !s.common {
 			t.Errorf("%s goes by the rare road", test.schema)
 		}
 		if err := checkText(t, s, test.value); (err == nil) != test.ok {
@@ -268,7 +268,7 @@ func TestPatternCode(t *testing.T) {
 		t.Errorf("past the limit: have %v", err)
 	}
 	_, err = Compile(`{"pattern":"("}`)
-	if want := `pattern "(": error parsing regexp: missing closing ): ` + "`(`"; err == nil ||
+	if want := `at /pattern: pattern "(": error parsing regexp: missing closing ): ` + "`(`"; err == nil ||
 		err.Error() != want {
 		t.Errorf("no pattern: have %v, want %s", err, want)
 	}
@@ -310,7 +310,7 @@ func TestRoadsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if s.common == nil {
+		if !s.common {
 			continue
 		}
 		common++
@@ -414,7 +414,7 @@ func FuzzSchema(f *testing.F) {
 			return
 		}
 		a := s.Check(v)
-		if s.common == nil {
+		if !s.common {
 			return
 		}
 		rare, err := newRareSchema(text)

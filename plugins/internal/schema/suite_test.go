@@ -59,7 +59,7 @@ func TestSchemaSuite(t *testing.T) {
 				if err != nil {
 					continue // an integer past 64 bits
 				}
-				if s.common != nil {
+				if s.common {
 					common++
 				} else {
 					rare++

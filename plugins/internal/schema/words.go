@@ -60,7 +60,11 @@ func FloatText(f float64) string {
 
 func missing(name string) string { return fmt.Sprintf("the field %q is missing", clip(name, maxName)) }
 
-const unknownField = "unknown field"
+// Details of problems that both roads find.
+const (
+	unknownField = "unknown field"
+	nothing      = "there may be nothing here"
+)
 
 // escapePointer escapes one reference token of a JSON pointer.
 func escapePointer(token string) string {
