@@ -47,6 +47,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
 	"github.com/gofrs/flock":            {"host", "host/hosttest", "plugins/ledger"},
 	"modernc.org/sqlite":                {"plugins/ledger"},
+	"github.com/cenkalti/backoff/v5":    {"plugins"},
 }
 
 // scratch is where a clone's owner writes plugins of his own. It is ignored, here and by Git.

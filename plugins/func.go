@@ -21,8 +21,9 @@ import (
 // spec.
 //
 // Arguments are decoded strictly. What fn returns is coded by encoding/json, unless it is an
-// Output, which is given as it is. An error of fn is ErrHandler; a *ToolError stays what it is. A
-// panic is a bug that would come again: ErrMalformedResult with a *PanicError, never tried again.
+// Output, which is given as it is. An error of fn is ErrHandler, and one with a permanent
+// *abi.Failure in it is not tried again; a *ToolError stays what it is. A panic is a bug that would
+// come again: ErrMalformedResult with a *PanicError, never tried again.
 func Func[In, Out any](spec abi.ToolSpec, fn func(context.Context, In) (Out, error)) (Tool, error) {
 	if spec.InputSchema == "" {
 		s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: typeSchemas})
