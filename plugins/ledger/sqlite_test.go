@@ -10,11 +10,19 @@ import (
 )
 
 func TestSQLite(t *testing.T) {
-	pluginstest.Ledger(t, func() plugins.Ledger { return open(t, filepath.Join(t.TempDir(), "l.db")) })
+	pluginstest.DurableLedger(t, pluginstest.Store{
+		Open: func() plugins.Ledger { return open(t, filepath.Join(t.TempDir(), "l.db")) },
+		Join: func(l plugins.Ledger) plugins.Ledger { return open(t, l.(*ledger.SQLite).Path()) },
+		Die: func(l plugins.Ledger) {
+			if err := l.(*ledger.SQLite).Close(); err != nil {
+				t.Error(err)
+			}
+		},
+	})
 }
 
 // open opens a ledger that is closed with the test.
-func open(t *testing.T, path string) *ledger.SQLite {
+func open(t testing.TB, path string) *ledger.SQLite {
 	t.Helper()
 	l, err := ledger.Open(t.Context(), path, nil)
 	if err != nil {

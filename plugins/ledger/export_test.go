@@ -1,0 +1,4 @@
+package ledger
+
+// Path is where a ledger is.
+func (l *SQLite) Path() string { return l.path }
