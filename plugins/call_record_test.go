@@ -68,7 +68,8 @@ func TestWhatIsRecorded(t *testing.T) {
 			got := l.intents[0]
 			if got.Run != test.run || got.Position != in.Position || got.Key != test.key ||
 				got.Tool != "pay" || got.Scope != "here" || got.CallID != "c" ||
-				got.Effect != test.effect || string(got.Input) != `{"id":1}` || got.InputHash == [32]byte{} {
+				got.Effect != test.effect || string(got.Input) != `{"id":1}` ||
+				got.InputHash == [32]byte{} {
 				t.Errorf("intent %+v", got)
 			}
 			if end := l.ends[0]; end.State != plugins.Done || end.Attempts != 1 || end.Err != nil ||
@@ -79,8 +80,8 @@ func TestWhatIsRecorded(t *testing.T) {
 	}
 }
 
-// TestRefusedCallsAreNotRecorded: what stops a call before it runs leaves nothing behind, so a crash
-// can never make a refused call look as if it had run.
+// TestRefusedCallsAreNotRecorded: what stops a call before it runs leaves nothing behind, so a
+// crash can never make a refused call look as if it had run.
 func TestRefusedCallsAreNotRecorded(t *testing.T) {
 	l := new(noteLedger)
 	spy := replies("pay", abi.EffectWrite, value("1"), nil)
@@ -245,7 +246,8 @@ func TestEffectiveEffect(t *testing.T) {
 				t.Errorf("%v as %v recorded %+v", own, want, l.intents)
 			}
 			const may = "may or may not have happened"
-			if told := strings.Contains(plugins.ModelText(err), may); told != (want == abi.EffectWrite) {
+			told := strings.Contains(plugins.ModelText(err), may)
+			if told != (want == abi.EffectWrite) {
 				t.Errorf("%v as %v: %s", own, want, plugins.ModelText(err))
 			}
 		}
@@ -254,7 +256,8 @@ func TestEffectiveEffect(t *testing.T) {
 
 func TestRuleWithoutAnEffect(t *testing.T) {
 	none := abi.EffectIdempotent + 1
-	r := plugins.NewRegistry(&plugins.Options{Rules: map[string]plugins.Rule{"pay": {Effect: &none}}})
+	r := plugins.NewRegistry(&plugins.Options{
+		Rules: map[string]plugins.Rule{"pay": {Effect: &none}}})
 	err := r.Add(replies("pay", abi.EffectRead, value("1"), nil))
 	if refused, ok := errors.AsType[*plugins.AddError](err); !ok || refused.Tool != "pay" {
 		t.Errorf("have %v", err)

@@ -411,7 +411,8 @@ func TestBrokenLedgerIsTheHosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spy := replies("pay", 0, value("1"), nil)
-			r := registry(t, &plugins.Options{Ledger: l, Rules: map[string]plugins.Rule{"pay": {Key: "id"}}}, spy)
+			r := registry(t, &plugins.Options{Ledger: l,
+				Rules: map[string]plugins.Rule{"pay": {Key: "id"}}}, spy)
 			_, err := call(t, r, "pay", `{"id":1}`)
 			notATool(t, err, disk)
 			if ran := len(spy.Calls()); ran != map[string]int{"begin": 0, "end": 1}[name] {

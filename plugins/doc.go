@@ -22,9 +22,9 @@
 //	write        never again      waits for a person            yes
 //
 // Only ErrHandler is ever tried again: at most [MaxAttempts] in all, after a random wait, with the
-// same key, and the tool is told the number of the attempt. A failure that calls itself permanent is
-// not, a time-out only where the operator's rule says so, and nothing whose caller's deadline would
-// pass first.
+// same key, and the tool is told the number of the attempt. A failure that calls itself permanent
+// is not, a time-out only where the operator's rule says so, and nothing whose caller's deadline
+// would pass first.
 //
 // A ledger hears of calls that have a key and may change the world, and of every call of a durable
 // run: one whose caller names the run and the call's position in it, so that it can do the same

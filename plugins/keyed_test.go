@@ -193,7 +193,8 @@ func TestScopesDoNotMeet(t *testing.T) {
 		}
 	}
 	spy := replies("pay", abi.EffectWrite, value("1"), nil)
-	opts := &plugins.Options{Ledger: l, Scope: "/plugins pay", Rules: map[string]plugins.Rule{"pay": {Key: "id"}}}
+	opts := &plugins.Options{Ledger: l, Scope: "/plugins pay",
+		Rules: map[string]plugins.Rule{"pay": {Key: "id"}}}
 	if res, err := call(t, registry(t, opts, spy), "pay", `{"id":1}`); err != nil || !res.Copied {
 		t.Errorf("the same scope by option: %+v, %v", res, err)
 	}

@@ -111,7 +111,8 @@ func TestRecordOfALaterVersion(t *testing.T) {
 	kind.Kind, effect.Effect = "novel", "novel"
 	for _, r := range []plugins.Recorded{kind, effect} {
 		err := r.Err()
-		if _, ok := errors.AsType[*plugins.ToolError](err); ok || plugins.FaultOf(err) != plugins.FaultHost {
+		_, ok := errors.AsType[*plugins.ToolError](err)
+		if ok || plugins.FaultOf(err) != plugins.FaultHost {
 			t.Errorf("have %#v", err)
 		}
 	}
