@@ -26,8 +26,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"wasmagent": main,
 		"tiny":      tinyMain,
-		"interrupt": interruptMain,
+		"interrupt": func() { signalMain(syscall.SIGINT) },
+		"killed":    func() { signalMain(syscall.SIGKILL) },
 		"held":      heldMain,
+		"tamper":    tamperMain,
 	})
 }
 
@@ -48,6 +50,7 @@ func scripts() testscript.Params {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   expectExit,
 			"cmpjson": compareJSON,
+			"capture": capture,
 		},
 	}
 }
@@ -151,9 +154,24 @@ func differ(got, want any) string {
 	return fmt.Sprintf(" is %v, want %v", got, want)
 }
 
-// interruptMain runs a command until it writes a line with the first argument to stderr, then sends
-// it an interrupt and ends as the command did.
-func interruptMain() {
+// capture keeps what the pattern's first group matches in stdout, or in stderr, as a variable of the
+// script.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: capture stdout|stderr NAME PATTERN")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[2])
+	ts.Check(err)
+	found := pattern.FindStringSubmatch(ts.ReadFile(args[0]))
+	if len(found) != 2 {
+		ts.Fatalf("%s has no match with one group of %s", args[0], args[2])
+	}
+	ts.Setenv(args[1], found[1])
+}
+
+// signalMain runs a command until it writes a line with the first argument to stderr, then sends it
+// the signal and ends as the command did: with 137, as a shell says it, when it was killed.
+func signalMain(signal syscall.Signal) {
 	cmd := exec.Command(os.Args[2], os.Args[3:]...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -166,13 +184,17 @@ func interruptMain() {
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		fmt.Fprintln(os.Stderr, lines.Text())
 		if strings.Contains(lines.Text(), os.Args[1]) {
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			if err := cmd.Process.Signal(signal); err != nil {
 				panic(err)
 			}
 		}
 	}
-	if err := cmd.Wait(); err != nil {
-		os.Exit(cmd.ProcessState.ExitCode())
+	err = cmd.Wait()
+	switch code := cmd.ProcessState.ExitCode(); {
+	case code < 0:
+		os.Exit(128 + int(signal))
+	case err != nil:
+		os.Exit(code)
 	}
 }
 

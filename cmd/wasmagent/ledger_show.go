@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/ledger"
+)
+
+func (a *app) ledgerShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show the records of a run",
+		Long: `Show what is recorded of a run, in the order in which it was written: an "intent" when
+a call was about to run, a "completion" when it had ended, a "copy" when it got the
+result of another, a "resolution", "release" or "abandon" when an operator decided
+something. In text form inputs and results are shortened; -o json has them whole. A
+record that was changed is marked, and the exit code is 1.`,
+		Args:              takes(1, 1, "one run"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ledgerShow(cmd.Context(), args[0])
+		},
+	}
+}
+
+func (a *app) ledgerShow(ctx context.Context, run string) error {
+	l, err := a.ledgerThatIs(ctx, &ledger.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	records, changed, err := readRecords(ctx, l, run)
+	if err != nil {
+		return a.noSuchRun(ctx, l, run, err)
+	}
+	if a.form == "text" {
+		err = a.printRecords(records)
+	} else {
+		err = writeList(a, "records", records)
+	}
+	if err == nil && changed != nil {
+		err = a.tampered(changed)
+	}
+	return err
+}
+
+// readRecords reads a run's records. changed joins what is wrong with some of them.
+func readRecords(ctx context.Context, l *ledger.SQLite, run string) (
+	list []recordJSON, changed, err error) {
+	for r, err := range l.Records(ctx, run) {
+		tamper, is := errors.AsType[*ledger.TamperError](err)
+		if err != nil && !is {
+			return nil, nil, err
+		}
+		j := newRecordJSON(&r)
+		if is {
+			j.Tampered = tamper.Detail
+			changed = errors.Join(changed, tamper)
+		}
+		list = append(list, j)
+	}
+	return list, changed, nil
+}
+
+// tampered ends a command that has shown what is wrong with a ledger. In JSON that is in the
+// document already.
+func (a *app) tampered(err error) error {
+	if a.form == "text" {
+		p := a.problemOf(err)
+		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).dim("hint:"), visible(p.Hint))
+	}
+	return &reported{err}
+}
+
+func (a *app) printRecords(records []recordJSON) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CALL\tAT\tRECORD\tWHAT")
+	for _, r := range records {
+		_, position, _ := strings.Cut(r.Place, "#")
+		if position != "" {
+			position = "#" + position
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", position, stamp(r.At), oneLine(r.Kind), oneLine(r.what()))
+	}
+	return w.Flush()
+}
+
+// what tells the record in a few words.
+func (r *recordJSON) what() string {
+	words := r.words()
+	if r.Reason != "" {
+		words = append(words, "since "+r.Reason)
+	}
+	if r.Tampered != "" {
+		words = append(words, "TAMPERED: "+r.Tampered)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (r *recordJSON) words() []string {
+	switch r.Kind {
+	case ledger.KindIntent:
+		return []string{callText(r.Tool, r.Effect, r.Key), "input " + shortened(string(r.Input))}
+	case ledger.KindCompletion, ledger.KindResolution:
+		return append([]string{r.outcomeText()}, r.result()...)
+	case ledger.KindCopy:
+		return []string{callText(r.Tool, "", r.Key), "copied from " + r.From}
+	case ledger.KindRelease:
+		return []string{fmt.Sprintf("the key %s is free", r.Key)}
+	case ledger.KindAbandon:
+		return []string{"nothing begins in this run any more"}
+	}
+	return nil
+}
+
+// outcomeText says what a record says of a call and its key.
+func (r *recordJSON) outcomeText() string {
+	text := r.Outcome
+	switch {
+	case r.Kind == ledger.KindResolution && r.Outcome == outcomes[plugins.Done]:
+		text = "it happened"
+	case r.Kind == ledger.KindResolution:
+		text = "it did not happen"
+	}
+	if r.Attempts > 1 {
+		text += fmt.Sprintf(" after %d attempts", r.Attempts)
+	}
+	return text
+}
+
+// result is a call's result or failure.
+func (r *recordJSON) result() []string {
+	switch {
+	case r.Error != nil && r.Kind == ledger.KindResolution:
+		return nil // made of the reason
+	case r.Error != nil:
+		return []string{strings.TrimSpace(r.Error.Kind + " " + shortened(r.Error.Message))}
+	case r.Content != nil:
+		return []string{"result " + count(len(r.Content), "content block")}
+	case r.Value != nil:
+		return []string{"result " + shortened(string(r.Value))}
+	}
+	return nil
+}
+
+// callText names a call: its tool, and the effect and key that it has.
+func callText(tool, effect, key string) string {
+	var more []string
+	if effect != "" {
+		more = append(more, effect)
+	}
+	if key != "" {
+		more = append(more, "key "+key)
+	}
+	if len(more) == 0 {
+		return tool
+	}
+	return fmt.Sprintf("%s (%s)", tool, strings.Join(more, ", "))
+}
+
+// maxShown is how many characters of an input or a result are shown on a line.
+const maxShown = 72
+
+// shortened is a text, on one line, that says when it is longer.
+func shortened(s string) string { return cut(lineBreaks.Replace(s), maxShown) }
