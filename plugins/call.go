@@ -40,7 +40,7 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 		return Result{}, err
 	}
 	if begun.Done {
-		return recall(begun)
+		return recall(begun, input.notes)
 	}
 	out, attempts, err := r.attempt(ctx, tool, call)
 	if err == nil {
@@ -53,14 +53,17 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Output: out, Key: call.Key, Attempts: attempts}, nil
+	return Result{Output: out, Key: call.Key, Attempts: attempts, Notes: input.notes}, nil
 }
 
 // carried is a call's arguments as the steps after the check see them. The buffer is shared between
 // calls.
-type carried struct{ raw abi.Raw }
+type carried struct {
+	raw   abi.Raw
+	notes []string // what was done to them, or noticed about them
+}
 
-var buffers = sync.Pool{New: func() any { return &carried{make(abi.Raw, 0, 4<<10)} }}
+var buffers = sync.Pool{New: func() any { return &carried{raw: make(abi.Raw, 0, 4<<10)} }}
 
 // maxKept is how large a buffer may be to be used again.
 const maxKept = 1 << 20
@@ -73,15 +76,15 @@ func (c *carried) free() {
 
 var noArguments = json.RawMessage("{}")
 
-// check makes sure that the arguments can be carried and match the tool's schema.
+// check makes sure that the arguments can be carried and match the tool's schema, if need be as what
+// they are plainly meant to be.
 func (e *entry) check(call *Call) (*carried, error) {
 	if len(call.Input) == 0 {
 		call.Input = noArguments
 	}
 	input, err := carry(call.Input, MaxInput)
 	if err == nil {
-		if err = schemaFault(e.input.Check(input.raw)); err == nil {
-			call.Packed = input.raw
+		if err = e.fit(call, input); err == nil {
 			return input, nil
 		}
 		input.free()

@@ -58,7 +58,7 @@ func (e *entry) notBegun(ctx context.Context, err error) error {
 }
 
 // recall gives what the ledger has of a call that is done.
-func recall(b Begun) (Result, error) {
+func recall(b Begun, notes []string) (Result, error) {
 	if tool, ok := b.Err.(*ToolError); ok {
 		told := *tool // the ledger may give the same error to many calls
 		told.Place = b.Place
@@ -67,7 +67,7 @@ func recall(b Begun) (Result, error) {
 	if b.Err != nil {
 		return Result{}, HostFault(b.Err)
 	}
-	return Result{Output: b.Output, Key: b.Key, Copied: true, From: b.Place}, nil
+	return Result{Output: b.Output, Key: b.Key, Copied: true, From: b.Place, Notes: notes}, nil
 }
 
 // end records how the call ended, also when the caller has gone: what ran must be written down.

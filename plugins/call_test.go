@@ -48,7 +48,7 @@ func value(json string) plugins.Output { return plugins.Output{Value: []byte(jso
 
 func TestInvalidInputRunsNothing(t *testing.T) {
 	tests := []struct{ name, input, cause, text string }{
-		{"wrong type", `{"x":"1"}`, "schema", "at /x: want an integer, have a string"},
+		{"wrong type", `{"x":"one"}`, "schema", "at /x: want an integer, have a string"},
 		{"missing field", `{}`, "schema", `at the top: the field "x" is missing`},
 		{"array", `[1]`, "schema", "at the top: want an object, have an array"},
 		{"null", `null`, "schema", "at the top: want an object, have null"},
@@ -56,7 +56,7 @@ func TestInvalidInputRunsNothing(t *testing.T) {
 		{"number out of range", `{"x":11}`, "schema", "at /x: want at most 10, have 11"},
 		{"fraction", `{"x":1.5}`, "schema", "at /x: want an integer, have a number"},
 		{"unknown field", `{"x":1,"y/z":2}`, "schema", `at /y~1z: unknown field; there are "tags", "x"`},
-		{"deep", `{"x":1,"tags":["a",7]}`, "schema", "at /tags/1: want a string, have a number"},
+		{"deep", `{"x":1,"tags":["a",null]}`, "schema", "at /tags/1: want a string, have null"},
 		{"two problems", `{"tags":1}`, "schema",
 			`at /tags: want an array, have a number; at the top: the field "x" is missing`},
 		{"no JSON", `{"x":1`, "carriage", ""},
@@ -317,6 +317,8 @@ func TestOutputCheck(t *testing.T) {
 // TestRefusalsInARow: a tool that keeps refusing what its own schema allows is broken.
 func TestRefusalsInARow(t *testing.T) {
 	refusal := &plugins.ToolError{Kind: plugins.ErrInvalidInput, Err: &abi.Failure{Message: "no"}}
+	tooLarge := &plugins.ToolError{Kind: plugins.ErrInvalidInput,
+		Err: &sandboxError{"limit.request", "17 MiB of 16"}}
 	var next error
 	spy := &pluginstest.Spy{Is: abi.ToolSpec{Name: "picky"},
 		Reply: func(context.Context, plugins.Call) (plugins.Output, error) {
@@ -333,7 +335,8 @@ func TestRefusalsInARow(t *testing.T) {
 		{"{}", refusal, plugins.FaultTool},
 		{"{}", nil, plugins.FaultNone},
 		{"{}", refusal, plugins.FaultCaller},
-		{"[]", nil, plugins.FaultCaller}, // the schema's refusal is not the tool's: the row goes on
+		{"[]", nil, plugins.FaultCaller},      // the schema's refusal is not the tool's: the row goes on
+		{"{}", tooLarge, plugins.FaultCaller}, // nor is the host's
 		{"{}", refusal, plugins.FaultTool},
 		{"{}", errDown, plugins.FaultWorld},
 		{"{}", refusal, plugins.FaultCaller},

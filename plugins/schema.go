@@ -17,6 +17,20 @@ func newSchemaError(pointer, detail string) *SchemaError {
 	return &SchemaError{Pointer: pointer, Problems: []Problem{{pointer, detail}}}
 }
 
+// fit holds arguments against the tool's schema, and puts in their place what they are taken for.
+func (e *entry) fit(call *Call, input *carried) error {
+	input.notes = nil
+	fitted, err := e.input.Fit(call.Input, input.raw)
+	if fitted != nil {
+		input.notes = fitted.Notes
+	}
+	if fitted != nil && fitted.Text != nil {
+		call.Input, input.raw = fitted.Text, fitted.Packed
+	}
+	call.Packed = input.raw
+	return schemaFault(err)
+}
+
 // schemaFault makes of a check's error what the registry's callers get.
 func schemaFault(err error) error {
 	if err == nil {

@@ -26,6 +26,8 @@ type node struct {
 	required   []string // at most maxRequired
 	patterns   []pattern
 	others     *node // for fields that neither have a name above nor match a pattern; may be nil
+	lists      bool  // it lists fields and says nothing of others
+	free       bool  // it says what others there may be
 	properties count
 
 	prefix []*node
@@ -154,9 +156,12 @@ func (c *commonCompiler) object(n *node, s *jsonschema.Schema) {
 	switch others := s.AdditionalProperties.(type) {
 	case bool:
 		n.others = &node{never: !others}
+		n.others.settle()
 	case *jsonschema.Schema:
 		n.others = c.node(others)
 	}
+	n.free = n.others != nil || len(n.patterns) > 0 || s.UnevaluatedProperties != nil
+	n.lists = len(s.Properties) > 0 && !n.free
 	for bit, name := range n.required {
 		f, named := n.fields[name]
 		if !named && (len(n.patterns) > 0 || n.others != nil) {
@@ -171,8 +176,13 @@ func (c *commonCompiler) array(n *node, s *jsonschema.Schema) {
 	n.values = newCount(s.MinItems, s.MaxItems)
 	n.prefix = c.nodes(s.PrefixItems)
 	n.items = c.node(s.Items2020)
-	if items, ok := s.Items.(*jsonschema.Schema); ok {
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
 		n.items = c.node(items)
+	case []*jsonschema.Schema:
+		n.prefix = c.nodes(items)
+		others, _ := s.AdditionalItems.(*jsonschema.Schema)
+		n.items = c.node(others)
 	}
 }
 

@@ -112,7 +112,8 @@ func build(text string) (*Schema, error) {
 // *Invalid unless the fault is this package's.
 func (s *Schema) Check(v abi.Raw) error {
 	if s.common {
-		return checkCommon(s.root, v)
+		_, err := checkCommon(s.root, v)
+		return err
 	}
 	switch rare := s.rare.Get().(type) {
 	case *rareSchema:
