@@ -18,7 +18,7 @@ import (
 // the second attempt, and twice that before the third.
 const retryWait = time.Second
 
-// noteLedger grants every call and keeps what it is told.
+// noteLedger grants every call and keeps what it is told, but nothing from a caller who has left.
 type noteLedger struct {
 	intents []plugins.Intent
 	ends    []plugins.Completion
@@ -29,7 +29,10 @@ func (l *noteLedger) Begin(_ context.Context, in plugins.Intent) (plugins.Begun,
 	return plugins.Begun{ID: "1", Key: in.Key, Place: plugins.Place{Run: "r", Position: 1}}, nil
 }
 
-func (l *noteLedger) End(_ context.Context, _ string, c plugins.Completion) error {
+func (l *noteLedger) End(ctx context.Context, _ string, c plugins.Completion) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	l.ends = append(l.ends, c)
 	return nil
 }
@@ -257,6 +260,20 @@ func TestCancelBetweenAttempts(t *testing.T) {
 		if _, tools := errors.AsType[*plugins.ToolError](end.Err); tools || end.Attempts != 1 ||
 			end.State != plugins.Released {
 			t.Errorf("recorded %+v", end)
+		}
+	})
+}
+
+// TestFailureWinsOverTheCallersEnd: a failure that is there when its caller has left is the call's,
+// as a result would be.
+func TestFailureWinsOverTheCallersEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, spy := failing(t, abi.EffectIdempotent, plugins.Rule{}, new(noteLedger),
+			func(context.Context, plugins.Call) error { cancel(); return errDown })
+		_, err := r.Call(ctx, plugins.Call{Tool: "pay", Input: []byte(`{"id":1}`)})
+		if !errors.Is(err, plugins.ErrHandler) || !errors.Is(err, errDown) || len(spy.Calls()) != 1 {
+			t.Errorf("%v after %d runs", err, len(spy.Calls()))
 		}
 	})
 }
