@@ -142,9 +142,11 @@ func (l *SQLite) prepareFile(ctx context.Context) error {
 		_, undone := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		return errors.Join(err, undone)
 	}
+	at("before the tables")
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
 		return err
 	}
+	at("after the tables")
 	return retry(ctx, l.wait, nil, func() error {
 		_, err := conn.ExecContext(ctx, "PRAGMA journal_mode = wal")
 		return err
