@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,10 +90,11 @@ func (a *app) resolution(cmd *cobra.Command, happened, didNot string) (ledger.Re
 	case no:
 		return ledger.Resolution{Reason: didNot}, nil
 	}
-	value, err := a.readArg(happened)
+	text, err := a.readArg(happened)
 	if err != nil {
 		return ledger.Resolution{}, err
 	}
+	value := bytes.TrimSpace(text)
 	if !json.Valid(value) {
 		return ledger.Resolution{}, &usageError{
 			text: fmt.Sprintf("--happened: %q is not JSON", cut(string(value), maxQuoted)),

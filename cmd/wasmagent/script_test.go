@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		"killed":    func() { signalMain(syscall.SIGKILL) },
 		"held":      heldMain,
 		"tamper":    tamperMain,
+		"book":      bookMain,
 	})
 }
 
@@ -47,6 +48,7 @@ func scripts() testscript.Params {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup:               setup,
+		Condition:           condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   expectExit,
 			"cmpjson": compareJSON,
@@ -75,6 +77,14 @@ func setup(env *testscript.Env) error {
 	env.Setenv("SHARED_HOME",
 		filepath.Join(shared, "wasmagent-test", fmt.Sprintf("command-%x", checkout[:6])))
 	return writeGoMod(env.WorkDir)
+}
+
+// condition tells whether the user may do everything, so that no file can be kept from being written.
+func condition(name string) (bool, error) {
+	if name == "root" {
+		return os.Geteuid() == 0, nil
+	}
+	return false, fmt.Errorf("unknown condition %q", name)
 }
 
 // expectExit runs a command and holds its exit code against the first argument.
