@@ -219,8 +219,8 @@ func (n *node) knows(name string) bool {
 
 func (f *fitter) unknownNotes() []string {
 	if f.more > 0 {
-		return append(f.unknown, fmt.Sprintf("and %d more fields that the tool does not declare",
-			f.more))
+		return append(f.unknown, fmt.Sprintf("and %s that the tool does not declare",
+			counted(f.more, "more fields")))
 	}
 	return f.unknown
 }

@@ -70,6 +70,9 @@ func compile(text string, arguments bool) (*Schema, error) {
 		return nil, err
 	}
 	normal, changed := normalise(text, arguments)
+	if _, err := transcode.AppendMsgpack(nil, []byte(normal)); err != nil {
+		normal, changed = text, false // it has become too deep
+	}
 	s, err := build(normal)
 	if err != nil {
 		if identified, ok := identify(normal); ok {

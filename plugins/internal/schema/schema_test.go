@@ -310,6 +310,9 @@ func TestRoadsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
+		if s.Text != text {
+			t.Errorf("%s has become %s", text, s.Text)
+		}
 		if !s.common {
 			continue
 		}
