@@ -36,8 +36,11 @@ func TestMaxUnknown(t *testing.T) {
 		}
 		return "{" + b.String()[1:] + "}"
 	}
-	for n, want := range map[int]string{MaxUnknown: "/f7: the tool", MaxUnknown + 1: "and 1 more field that",
-		MaxUnknown + 2: "and 2 more fields that"} {
+	for n, want := range map[int]string{
+		MaxUnknown:     "/f7: the tool",
+		MaxUnknown + 1: "and 1 more field that",
+		MaxUnknown + 2: "and 2 more fields that",
+	} {
 		fit, err := mustFit(t, `{"properties":{"a":{}}}`, fields(n))
 		if err != nil || fit == nil || len(fit.Notes) != min(n, MaxUnknown+1) ||
 			!strings.HasPrefix(fit.Notes[len(fit.Notes)-1], want) {
@@ -59,7 +62,8 @@ func TestMaxFitText(t *testing.T) {
 		t.Error("past the limit: no error")
 	}
 	fit, err := mustFit(t, schema, text(`1`, maxFitText+1))
-	if err != nil || len(fit.Notes) != 1 || !strings.Contains(fit.Notes[0], "more than 1048576 bytes") {
+	const note = "more than 1048576 bytes"
+	if err != nil || len(fit.Notes) != 1 || !strings.Contains(fit.Notes[0], note) {
 		t.Errorf("past the limit: %v", err)
 	}
 }

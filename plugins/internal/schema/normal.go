@@ -8,10 +8,10 @@ import (
 // emptyObject is the schema of a tool that declares none.
 const emptyObject = `{"type":"object","properties":{}}`
 
-// A normaliser says in one of today's drafts what a schema's author said in the words of an older one
-// or of OpenAPI, where nothing is lost by that. It changes keywords only where a schema is, never
-// in an enum, a const, a default or the name of a field. A schema that declares its draft keeps to
-// that draft's own words.
+// A normaliser says in one of today's drafts what a schema's author said in the words of an older
+// one or of OpenAPI, where nothing is lost by that. It changes keywords only where a schema is,
+// never in an enum, a const, a default or the name of a field. A schema that declares its draft
+// keeps to that draft's own words.
 type normaliser struct {
 	draft   int  // 3, 4, 6, 7, 2019 or 2020; 0: none is declared, and it is read as 2020
 	changed bool // something needed a change

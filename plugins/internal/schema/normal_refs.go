@@ -90,16 +90,18 @@ func identify(text string) (string, bool) {
 }
 
 func (n *normaliser) identify(v *value) {
-	if id := v.get("id"); id != nil && id.kind == '"' && v.get("$id") == nil && v.get("$anchor") == nil {
+	id := v.get("id")
+	if id != nil && id.kind == '"' && v.get("$id") == nil && v.get("$anchor") == nil {
 		base, anchor, _ := strings.Cut(unquote(id.text), "#")
 		i := v.at("id")
 		switch {
 		case base != "" && anchor == "":
 			v.fields[i] = member{"$id", str(base)}
+			n.changed = true
 		case base == "" && anchor != "":
 			v.fields[i] = member{"$anchor", str(anchor)}
+			n.changed = true
 		}
-		n.changed = true
 	}
 	n.each(v, func(sub *value, _, _ string, _ role) { n.identify(sub) })
 }

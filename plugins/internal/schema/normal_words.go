@@ -38,11 +38,11 @@ func (n *normaliser) rename(v *value, from, to string) {
 }
 
 // notNull are the keywords besides the parts that cannot be null: there it means their absence.
-var notNull = []string{"$ref", "$id", "$anchor", "$comment", "type", "title", "description", "format",
-	"enum", "required", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-	"multipleOf", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minContains",
-	"maxContains", "minProperties", "maxProperties", "dependentRequired", "readOnly", "writeOnly",
-	"deprecated"}
+var notNull = []string{"$ref", "$id", "$anchor", "$comment", "type", "title", "description",
+	"format", "enum", "required", "pattern", "minimum", "maximum", "exclusiveMinimum",
+	"exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
+	"uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties",
+	"dependentRequired", "readOnly", "writeOnly", "deprecated"}
 
 // nulls drops keywords that are null.
 func (n *normaliser) nulls(v *value) {

@@ -166,8 +166,8 @@ func decode(r *abi.Reader, nodes *int) any {
 
 var english = message.NewPrinter(language.English)
 
-// problemsOf gives the innermost problems of an error of the library, sorted, each once. at is where
-// the value lies.
+// problemsOf gives the innermost problems of an error of the library, sorted, each once. at is
+// where the value lies.
 func problemsOf(e *jsonschema.ValidationError, at string) []Problem {
 	problems := appendProblems(nil, e, at)
 	slices.SortFunc(problems, compareProblems)

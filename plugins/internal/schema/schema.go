@@ -82,7 +82,9 @@ func compile(text string, arguments bool) (*Schema, error) {
 		}
 	}
 	if err != nil && changed {
-		return build(text) // what it says is about the text that its author knows
+		if plain, errPlain := build(text); errPlain == nil {
+			return plain, nil
+		}
 	}
 	return s, err
 }
@@ -111,8 +113,8 @@ func build(text string) (*Schema, error) {
 	return s, nil
 }
 
-// Check holds a value, whose bytes must be the transcoder's own, against the schema. Its error is an
-// *Invalid unless the fault is this package's.
+// Check holds a value, whose bytes must be the transcoder's own, against the schema. Its error is
+// an *Invalid unless the fault is this package's.
 func (s *Schema) Check(v abi.Raw) error {
 	if s.common {
 		_, err := checkCommon(s.root, v)

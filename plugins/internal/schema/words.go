@@ -3,7 +3,6 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -58,7 +57,7 @@ func FloatText(f float64) string {
 	return string(b)
 }
 
-func missing(name string) string { return fmt.Sprintf("the field %q is missing", clip(name, maxName)) }
+func missing(name string) string { return "the field " + quoted(name) + " is missing" }
 
 // Details of problems that both roads find.
 const (
