@@ -28,7 +28,7 @@ func begin(t testing.TB, l plugins.Ledger, in plugins.Intent) plugins.Begun {
 	t.Helper()
 	b, err := l.Begin(t.Context(), in)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	return b
 }
