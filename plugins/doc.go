@@ -11,6 +11,14 @@
 // again if need be; checks its result against the tool's output schema; and ends the call in the
 // ledger. Whatever stops a call before the tool runs leaves nothing behind.
 //
+// # Schemas
+//
+// Schemas are JSON Schema 2020-12, and older drafts where they say so. What older drafts and
+// OpenAPI say is put into today's words where nothing is lost by that, and [Registry.Specs] offers
+// what calls are held against. Arguments that are a slip away, such as "5" for 5, are taken for
+// what they plainly mean, and fields that a tool does not declare are noted: [Result] has the
+// Notes. docs/schemas.md has the whole of it.
+//
 // # Effects, attempts and records
 //
 // What repeating a call may do to the world, its tool's effect, decides how far the registry goes.
