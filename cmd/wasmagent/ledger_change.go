@@ -33,6 +33,14 @@ func (a *app) printChange(c changeJSON, format string, args ...any) error {
 	return err
 }
 
+// tooLong makes what an operator wrote too much of a mistake on the command line.
+func tooLong(err error) error {
+	if limit, ok := errors.AsType[*ledger.LimitError](err); ok {
+		return &usageError{text: limit.Error()}
+	}
+	return err
+}
+
 // unknownResult is the result of a call that happened, when nobody knows its result.
 const unknownResult = "null"
 
@@ -114,7 +122,7 @@ func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resoluti
 		return err
 	}
 	if err := l.Resolve(ctx, at, how); err != nil {
-		return a.noSuchRun(ctx, l, at.Run, err)
+		return a.noSuchRun(ctx, l, at.Run, tooLong(err))
 	}
 	c := changeJSON{Did: "resolved", Place: at.String(), Outcome: outcomes[plugins.Released]}
 	if !how.Happened {
@@ -133,7 +141,12 @@ func (a *app) ledgerReleaseCommand() *cobra.Command {
 if an earlier one is recorded as done. To record what became of a call, use "resolve"
 instead. A call that is still running keeps its key. Two tools, or two plugin
 directories, can have keys of the same text; then --tool or --scope says which.`,
-		Args:              takes(1, 1, "one key"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "" {
+				return &usageError{text: "an empty key is none"}
+			}
+			return takes(1, 1, "one key")(cmd, args)
+		},
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted := func(c ledger.Claim) bool {
@@ -177,7 +190,7 @@ func (a *app) ledgerRelease(ctx context.Context, key string, wanted func(ledger.
 	}
 	c := found[0]
 	if err := l.Release(ctx, c.Scope, c.Tool, c.Key, reason); err != nil {
-		return err
+		return tooLong(err)
 	}
 	return a.printChange(
 		changeJSON{Did: "released", Place: c.Holder.String(), Tool: c.Tool, Scope: c.Scope, Key: c.Key},
@@ -246,7 +259,7 @@ func (a *app) ledgerAbandonCommand() *cobra.Command {
 freed. A write of which nobody knows whether it happened still holds its key; "resolve"
 records what became of it. A run whose process lives is refused.`,
 		Args:              takes(1, 1, "one run"),
-		ValidArgsFunction: a.completeRuns,
+		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ledgerAbandon(cmd.Context(), args[0], reason)
 		},
@@ -260,10 +273,8 @@ func (a *app) ledgerAbandon(ctx context.Context, run, reason string) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Abandon(ctx, run, reason); errors.Is(err, ledger.ErrNotFound) {
-		return a.noSuchRun(ctx, l, run, err)
-	} else if err != nil {
-		return err
+	if err := l.Abandon(ctx, run, reason); err != nil {
+		return a.noSuchRun(ctx, l, run, tooLong(err))
 	}
 	return a.printChange(changeJSON{Did: "abandoned", Run: run},
 		"abandoned %s: nothing begins in it any more", run)

@@ -58,7 +58,10 @@ func (p *problem) addRecord(r *callLedger) {
 
 // ledgerHint says what to do about a call or a command that the ledger stopped, or "".
 func (a *app) ledgerHint(err error) string {
-	if a.record != nil && a.record.held {
+	if a.record != nil && a.record.held && errors.Is(err, plugins.ErrOutputSerialization) {
+		return "it has happened, and its key is held until that is recorded: " +
+			a.ledgerCommandLine("resolve", a.record.at(), "--happened") + ", with =JSON for its result"
+	} else if a.record != nil && a.record.held {
 		return "nobody knows whether it happened, and until somebody does its key is held: " +
 			a.resolveHint(a.record.at())
 	}

@@ -23,7 +23,7 @@ result of another, a "resolution", "release" or "abandon" when an operator decid
 something. In text form inputs and results are shortened; -o json has them whole. A
 record that was changed is marked, and the exit code is 1.`,
 		Args:              takes(1, 1, "one run"),
-		ValidArgsFunction: a.completeRuns,
+		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ledgerShow(cmd.Context(), args[0])
 		},
