@@ -28,9 +28,10 @@ const (
 )
 
 var children = map[string]func(*world) error{
-	"rich": func(w *world) error { return w.playChild(rich) },
-	"pay":  func(w *world) error { return w.playChild(rich[:1]) },
-	"race": raceChild,
+	"rich":       func(w *world) error { return w.playChild(rich) },
+	"pay":        func(w *world) error { return w.playChild(rich[:1]) },
+	"race":       raceChild(raceKeys),
+	"short race": raceChild(raceKeysShort),
 }
 
 func TestMain(m *testing.M) {

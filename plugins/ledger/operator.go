@@ -203,7 +203,7 @@ func (l *SQLite) isBusy(run *run) (bool, error) {
 
 // repeatable lists the unsettled claims of a run's idempotent calls.
 func (l *SQLite) repeatable(t *tx, name string) ([]*claim, error) {
-	held, err := readClaims(context.Background(), t.conn, "WHERE run = ? AND settled = 0", name)
+	held, err := readClaims(context.Background(), t.w.conn, "WHERE run = ? AND settled = 0", name)
 	if err != nil {
 		t.err = err
 		return nil, err
