@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -79,16 +78,15 @@ func (a *app) tampered(err error) error {
 }
 
 func (a *app) printRecords(records []recordJSON) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CALL\tAT\tRECORD\tWHAT")
+	rows := [][]string{{"CALL", "AT", "RECORD", "WHAT"}}
 	for _, r := range records {
-		_, position, _ := strings.Cut(r.Place, "#")
-		if position != "" {
-			position = "#" + position
+		call := ""
+		if _, position, ok := strings.Cut(r.Place, "#"); ok {
+			call = "#" + position
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", position, stamp(r.At), oneLine(r.Kind), oneLine(r.what()))
+		rows = append(rows, []string{call, stamp(r.At), r.Kind, r.what()})
 	}
-	return w.Flush()
+	return writeRows(a.out, rows)
 }
 
 // what tells the record in a few words.
