@@ -73,6 +73,9 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 	if err != nil {
 		return err
 	}
+	if note := flags.unrecorded(plugin, tool.Spec()); note != "" {
+		result.Notes = append(result.Notes, note)
+	}
 	return a.printResult(tool.Spec().Name, result)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
@@ -59,6 +60,21 @@ func (f *callFlags) rule() (plugins.Rule, error) {
 	}
 	rule.Effect = &effect
 	return rule, nil
+}
+
+// unrecorded tells that a call has a key and was not recorded, where its tool says that it does more
+// than read: then its caller may count on the key.
+func (f *callFlags) unrecorded(p *loader.Plugin, spec abi.ToolSpec) string {
+	if f.key == "" || f.effect != "" || spec.Effect != abi.EffectRead {
+		return ""
+	}
+	for _, t := range p.Manifest.Tools {
+		if t.Name == spec.Name && t.Effect != abi.EffectRead {
+			return fmt.Sprintf("not recorded: the plugin is linked to nothing that it could change, so "+
+				"its tool only reads; --effect %s says otherwise", t.Effect)
+		}
+	}
+	return ""
 }
 
 // registryFor makes the registry of one call. The ledger's file is opened, and made if need be,

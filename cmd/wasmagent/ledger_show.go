@@ -34,37 +34,55 @@ func (a *app) ledgerShow(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	records, changed, err := readRecords(ctx, l, run)
+	print, done := a.recordPrinter()
+	changed, err := eachRecord(ctx, l, run, print)
 	if err != nil {
 		return a.noSuchRun(ctx, l, run, err)
 	}
-	if a.form == "text" {
-		err = a.printRecords(records)
-	} else {
-		err = writeList(a, "records", records)
+	if err := done(); err != nil {
+		return err
 	}
-	if err == nil && changed != nil {
-		err = a.tampered(changed)
+	if changed != nil {
+		return a.tampered(changed)
 	}
-	return err
+	return nil
 }
 
-// readRecords reads a run's records. changed joins what is wrong with some of them.
-func readRecords(ctx context.Context, l *ledger.SQLite, run string) (
-	list []recordJSON, changed, err error) {
+// eachRecord goes through a run's records. changed joins what is wrong with some of them.
+func eachRecord(ctx context.Context, l *ledger.SQLite, run string, do func(*recordJSON) error) (
+	changed, err error) {
 	for r, err := range l.Records(ctx, run) {
 		tamper, is := errors.AsType[*ledger.TamperError](err)
 		if err != nil && !is {
-			return nil, nil, err
+			return nil, err
 		}
 		j := newRecordJSON(&r)
 		if is {
 			j.Tampered = tamper.Detail
 			changed = errors.Join(changed, tamper)
 		}
-		list = append(list, j)
+		if err := do(&j); err != nil {
+			return nil, err
+		}
 	}
-	return list, changed, nil
+	return changed, nil
+}
+
+// recordPrinter gives what prints one record and what ends the list. Records may be large, so only
+// the form that is one document keeps them.
+func (a *app) recordPrinter() (print func(*recordJSON) error, done func() error) {
+	list := []recordJSON{}
+	rows := [][]string{{"CALL", "AT", "RECORD", "WHAT"}}
+	switch a.form {
+	case "json":
+		return func(r *recordJSON) error { list = append(list, *r); return nil },
+			func() error { return writeList(a, "records", list) }
+	case "jsonl":
+		return func(r *recordJSON) error { return writeJSON(a.out, a.form, r) },
+			func() error { return nil }
+	}
+	return func(r *recordJSON) error { rows = append(rows, r.row()); return nil },
+		func() error { return writeRows(a.out, rows) }
 }
 
 // tampered ends a command that has shown what is wrong with a ledger. In JSON that is in the
@@ -77,16 +95,13 @@ func (a *app) tampered(err error) error {
 	return &reported{err}
 }
 
-func (a *app) printRecords(records []recordJSON) error {
-	rows := [][]string{{"CALL", "AT", "RECORD", "WHAT"}}
-	for _, r := range records {
-		call := ""
-		if _, position, ok := strings.Cut(r.Place, "#"); ok {
-			call = "#" + position
-		}
-		rows = append(rows, []string{call, stamp(r.At), r.Kind, r.what()})
+// row is the record's line of a table.
+func (r *recordJSON) row() []string {
+	call := ""
+	if _, position, ok := strings.Cut(r.Place, "#"); ok {
+		call = "#" + position
 	}
-	return writeRows(a.out, rows)
+	return []string{call, stamp(r.At), r.Kind, r.what()}
 }
 
 // what tells the record in a few words.

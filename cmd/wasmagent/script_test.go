@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 		"interrupt": func() { signalMain(syscall.SIGINT) },
 		"killed":    func() { signalMain(syscall.SIGKILL) },
 		"while":     whileMain,
+		"together":  togetherMain,
 		"held":      heldMain,
 		"tamper":    tamperMain,
 		"book":      bookMain,
@@ -204,6 +206,20 @@ func whileMain() {
 		}
 	})
 	os.Exit(code)
+}
+
+// togetherMain runs a command so many times at once: together N COMMAND.... What becomes of each is
+// in what it writes.
+func togetherMain() {
+	n, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() { during(os.Args[2:]) })
+	}
+	group.Wait()
 }
 
 // atLine runs a command, does something once it has written the line to stderr, and gives its exit
