@@ -62,8 +62,8 @@ func (f *callFlags) rule() (plugins.Rule, error) {
 	return rule, nil
 }
 
-// unrecorded tells that a call has a key and was not recorded, where its tool says that it does more
-// than read: then its caller may count on the key.
+// unrecorded tells that a call has a key and was not recorded, where its tool says that it does
+// more than read: then its caller may count on the key.
 func (f *callFlags) unrecorded(p *loader.Plugin, spec abi.ToolSpec) string {
 	if f.key == "" || f.effect != "" || spec.Effect != abi.EffectRead {
 		return ""

@@ -78,9 +78,9 @@ var (
 // guide follows a page whose runs have other names than the real ones.
 type guide struct{ names map[string]string }
 
-// shows runs a command and holds what it writes against a file: shows CODE FILE COMMAND.... Names of
-// runs stand for the real ones, and the order of lines is not told, since there are two streams. A
-// file without lines holds against anything.
+// shows runs a command and holds what it writes against a file: shows CODE FILE COMMAND.... Names
+// of runs stand for the real ones, and the order of lines is not told, since there are two streams.
+// A file without lines holds against anything.
 func (g *guide) shows(ts *testscript.TestScript, neg bool, args []string) {
 	for i, word := range args {
 		args[i] = runNames.ReplaceAllStringFunc(word, func(name string) string { return g.names[name] })

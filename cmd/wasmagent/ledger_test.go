@@ -2,11 +2,13 @@ package main
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,14 +53,15 @@ func tamper(file, statement string) error {
 // Each way in which a ledger stops a call or a command has its exit code, tells what it is about,
 // and gives the very command that goes on.
 func TestLedgerProblems(t *testing.T) {
-	place := plugins.Place{Run: "r", Position: 2}
+	place, input := plugins.Place{Run: "r", Position: 2}, json.RawMessage("{}")
 	for _, c := range []struct {
 		err  error
 		want problem
 	}{
 		{&plugins.CollisionError{Tool: "pay", Key: "pay:1", Holder: place}, problem{
 			Kind: "collision", Exit: 20, Tool: "pay", Key: "pay:1", Holder: "r#2",
-			Hint: `"wasmagent ledger show r --ledger 'my db'" shows that call; another key makes another call`,
+			Hint: `"wasmagent ledger show r --ledger 'my db'" shows that call; ` +
+				`another key makes another call`,
 		}},
 		{&plugins.InFlightError{Tool: "pay", Key: "pay:1", Holder: place}, problem{
 			Kind: "in_flight", Exit: 21, Tool: "pay", Key: "pay:1", Holder: "r#2",
@@ -69,9 +72,8 @@ func TestLedgerProblems(t *testing.T) {
 			Hint: "find out whether it happened, then: wasmagent ledger resolve r#2 --happened " +
 				"--ledger 'my db', or with --did-not-happen REASON",
 		}},
-		{&plugins.ReconciliationError{Tool: "pay", Key: "pay:1", Place: place, Input: []byte("{}")}, problem{
-			Kind: "needs_reconciliation", Exit: 22, Tool: "pay", Key: "pay:1", Place: "r#2",
-			Input: []byte("{}"),
+		{&plugins.ReconciliationError{Tool: "pay", Key: "pay:1", Place: place, Input: input}, problem{
+			Kind: "needs_reconciliation", Exit: 22, Tool: "pay", Key: "pay:1", Place: "r#2", Input: input,
 			Hint: "find out whether it happened, then: wasmagent ledger resolve r#2 --happened " +
 				"--ledger 'my db', or with --did-not-happen REASON",
 		}},
@@ -123,10 +125,11 @@ func TestReasonsAreBounded(t *testing.T) {
 		{ledger.MaxReason, []string{"resolve", "r#1", "--did-not-happen"}, exitOK},
 		{ledger.MaxReason, []string{"abandon", "r", "--reason"}, exitOK},
 	} {
-		args := append(append([]string{"ledger"}, c.args...), strings.Repeat("x", c.size), "--ledger", file)
+		args := slices.Concat([]string{"ledger", "--ledger", file}, c.args,
+			[]string{strings.Repeat("x", c.size)})
 		var out, errs strings.Builder
 		if got := run(t.Context(), args, nil, &out, &errs); got != c.want {
-			t.Errorf("%v with %d bytes: exit code %d, want %d: %s", c.args, c.size, got, c.want, errs.String())
+			t.Errorf("%v with %d bytes: exit code %d, want %d: %s", c.args, c.size, got, c.want, &errs)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func setup(env *testscript.Env) error {
 	return writeGoMod(env.WorkDir)
 }
 
-// condition tells whether the user may do everything, so that no file can be kept from being written.
+// condition tells whether the user may do everything, so that no file can be kept from them.
 func condition(name string) (bool, error) {
 	if name == "root" {
 		return os.Geteuid() == 0, nil
@@ -168,7 +168,7 @@ func differ(got, want any) string {
 	return fmt.Sprintf(" is %v, want %v", got, want)
 }
 
-// capture keeps what the pattern's first group matches in stdout, or in stderr, as a variable of the
+// capture keeps what the pattern's first group matches in stdout or stderr as a variable of the
 // script.
 func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
