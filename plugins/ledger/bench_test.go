@@ -13,16 +13,18 @@ import (
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
-// BenchmarkCall measures whole calls of a tool that does nothing, each with a key of its own, by one
-// caller and by many at once. With SQLite, both transactions of a call are on the disk before it
-// goes on.
+// BenchmarkCall measures whole calls of a tool that does nothing, each with a key of its own, by
+// one caller and by many at once. With SQLite, both transactions of a call are on the disk before
+// it goes on.
 func BenchmarkCall(b *testing.B) {
 	for _, kind := range []struct {
 		name string
 		open func(b *testing.B) plugins.Ledger
 	}{
 		{"memory", func(*testing.B) plugins.Ledger { return &ledger.Memory{Keys: 1 << 30} }},
-		{"sqlite", func(b *testing.B) plugins.Ledger { return open(b, filepath.Join(b.TempDir(), "l.db")) }},
+		{"sqlite", func(b *testing.B) plugins.Ledger {
+			return open(b, filepath.Join(b.TempDir(), "l.db"))
+		}},
 	} {
 		for _, callers := range []int{1, 8, 64} {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, callers), func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// Begin implements plugins.Ledger. The claim and the intent are one transaction, and on the disk when
-// it returns.
+// Begin implements plugins.Ledger. The claim and the intent are one transaction, and on the disk
+// when it returns.
 func (l *SQLite) Begin(ctx context.Context, in plugins.Intent) (begun plugins.Begun, err error) {
 	defer l.wrap(&err)
 	if l.w == nil {
@@ -122,7 +122,8 @@ func (l *SQLite) isRunning(p plugins.Place) bool {
 }
 
 // start records the intent of a call that may run, and its claim.
-func (l *SQLite) start(t *tx, in *plugins.Intent, v *verdict, held *claim) (plugins.Begun, *Record) {
+func (l *SQLite) start(t *tx, in *plugins.Intent, v *verdict, held *claim) (plugins.Begun,
+	*Record) {
 	if v.free {
 		l.letGo(t, held, l.owner.name, "its process ended and its tool may be called again")
 	}

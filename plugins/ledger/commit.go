@@ -255,8 +255,8 @@ func begin(ctx context.Context, conn *sql.Conn, wait time.Duration, idle func() 
 }
 
 // How long a process sleeps before it tries again to get hold of the file. Transactions take a few
-// hundred microseconds, and SQLite's own waiting sleeps up to a tenth of a second at a time, so that
-// a busy process would starve the others.
+// hundred microseconds, and SQLite's own waiting sleeps up to a tenth of a second at a time, so
+// that a busy process would starve the others.
 const (
 	minPause = 100 * time.Microsecond
 	maxPause = 2 * time.Millisecond

@@ -14,7 +14,8 @@ import (
 )
 
 // pay calls the tool pay with the key 1 at a place, or outside any run.
-func (w *world) pay(t *testing.T, l plugins.Ledger, run string, position int) (plugins.Result, error) {
+func (w *world) pay(t *testing.T, l plugins.Ledger, run string, position int) (plugins.Result,
+	error) {
 	t.Helper()
 	r, err := w.registry(l)
 	if err != nil {
@@ -59,8 +60,8 @@ func TestTwoRacingRunsOneKey(t *testing.T) {
 	w.wantPaid(t, 1)
 }
 
-// TestKillBetweenClaimAndIntent kills where one would be recorded and not the other: there is no such
-// place, since both are one transaction. Before its commit there is neither, after it both.
+// TestKillBetweenClaimAndIntent kills where one would be recorded and not the other: there is no
+// such place, since both are one transaction. Before its commit there is neither, after it both.
 func TestKillBetweenClaimAndIntent(t *testing.T) {
 	t.Run("before the commit", func(t *testing.T) {
 		w := &world{dir: t.TempDir()}

@@ -311,9 +311,11 @@ func TestLimitOfResults(t *testing.T) {
 	for i, l := range []plugins.Ledger{open(t, filepath.Join(dir, "l.db")), new(ledger.Memory)} {
 		value := bytes.Repeat([]byte("1"), ledger.MaxOutput+1)
 		at, over := intent("a", 1), intent("a", 2)
-		end(t, l, begin(t, l, at), plugins.Completion{State: plugins.Done, Output: gives(string(value[1:]))})
+		end(t, l, begin(t, l, at), plugins.Completion{State: plugins.Done,
+			Output: gives(string(value[1:]))})
 		b := begin(t, l, over)
-		err := l.End(t.Context(), b.ID, plugins.Completion{State: plugins.Done, Output: gives(string(value))})
+		err := l.End(t.Context(), b.ID, plugins.Completion{State: plugins.Done,
+			Output: gives(string(value))})
 		if _, ok := errors.AsType[*ledger.LimitError](err); !ok {
 			t.Errorf("ledger %d: want a *LimitError, have %v", i, err)
 		}
@@ -351,7 +353,8 @@ func TestLongCallIDsAreCut(t *testing.T) {
 func TestOddTextIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
 	l := open(t, path)
-	keys := []string{"pay:", "pay:a\x00b", "pay:a", "pay:\xff", "pay:'; DROP TABLE records; --", "pay:ä"}
+	keys := []string{"pay:", "pay:a\x00b", "pay:a", "pay:\xff", "pay:ä",
+		"pay:'; DROP TABLE records; --"}
 	for n, key := range keys {
 		in := intent("a", n+1)
 		in.Key, in.InputHash = key, sha256.Sum256([]byte(key))

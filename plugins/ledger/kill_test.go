@@ -24,7 +24,7 @@ import (
 const (
 	childRole = "WASMAGENT_LEDGER_CHILD" // a key of children
 	childDir  = "WASMAGENT_LEDGER_DIR"
-	childKill = "WASMAGENT_LEDGER_KILL" // at which boundary it kills itself, from 1; or the name of one
+	childKill = "WASMAGENT_LEDGER_KILL" // at which boundary it does so to itself, from 1, or its name
 )
 
 var children = map[string]func(*world) error{

@@ -71,7 +71,8 @@ func TestResolve(t *testing.T) {
 	}{
 		{"a write that died, happened", intent("a", 1), nil, happened, `{"id": 7}`, `{"id": 7}`},
 		{"a write that died, happened, no output", intent("a", 1), nil, quiet, `null`, `null`},
-		{"a write that died, happened, content", intent("a", 1), nil, blocks, "content seen", "content seen"},
+		{"a write that died, happened, content", intent("a", 1), nil, blocks, "content seen",
+			"content seen"},
 		{"a write that died, did not happen", intent("a", 1), nil, not, didNot, "runs"},
 		{"an unkeyed write that died, happened", unkeyed, nil, happened, `{"id": 7}`, "runs"},
 		{"an unkeyed write that died, did not happen", unkeyed, nil, not, didNot, "runs"},

@@ -123,8 +123,8 @@ func checkVersion(ctx context.Context, db queryer) error {
 	return nil
 }
 
-// makeFile makes an empty file that only its owner may read, in a folder of the same kind, unless it
-// is there. It is linked into place so that no file of that name is ever closed by us.
+// makeFile makes an empty file that only its owner may read, in a folder of the same kind, unless
+// it is there. It is linked into place so that no file of that name is ever closed by us.
 func makeFile(path string) (err error) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -127,7 +127,8 @@ func TestTamper(t *testing.T) {
 		{"a claim unsettled", "UPDATE claims SET settled=0 WHERE run='b' AND position=1", 1, 0},
 		{"a claim settled", "UPDATE claims SET settled=6 WHERE run='b' AND position=3", 3, 6},
 		{"a claim deleted", "DELETE FROM claims WHERE run='b' AND position=2", 2, 0},
-		{"a claim of another input", "UPDATE claims SET input_hash=x'00' WHERE run='b' AND position=1", 1, 2},
+		{"a claim of another input", "UPDATE claims SET input_hash=x'00' WHERE run='b' AND position=1",
+			1, 2},
 		{"a claim added", "INSERT INTO claims VALUES ('s','pay','pay:free','b',1,x'00',2)", 1, 2},
 	}
 	for _, test := range tests {
@@ -149,8 +150,9 @@ func TestTamperWithAnyColumn(t *testing.T) {
 		"from_position": "1", "from_row": "1", "effect": "'read'", "state": "'released'",
 		"input_hash": "x'00'", "prev": "zeroblob(32)", "hash": "zeroblob(32)",
 		"input": "x'7b7d'", "value": "x'31'", "content": "x'90'", "failure": "x'7b7d'"}
-	for _, column := range strings.Split("position kind at who scope tool key call_id effect input_hash "+
-		"state attempts from_run from_position from_row reason prev hash input value content failure", " ") {
+	for _, column := range strings.Fields(`position kind at who scope tool key call_id effect
+		input_hash state attempts from_run from_position from_row reason prev hash
+		input value content failure`) {
 		t.Run(column, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "l.db")
 			if err := os.WriteFile(path, base, 0o600); err != nil {
@@ -235,8 +237,8 @@ func TestTamperedResultIsNotGiven(t *testing.T) {
 		{"claim led elsewhere", "UPDATE claims SET settled=4, position=2 WHERE run='b' AND position=1",
 			byKey},
 		{"claim led to another run", "UPDATE claims SET run='a' WHERE run='b' AND position=1", byKey},
-		{"claim without an intent", "UPDATE claims SET settled=0, position=8 WHERE run='b' AND position=1",
-			byKey},
+		{"claim without an intent",
+			"UPDATE claims SET settled=0, position=8 WHERE run='b' AND position=1", byKey},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "l.db")
