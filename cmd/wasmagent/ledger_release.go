@@ -37,7 +37,8 @@ directories, can have keys of the same text; then --tool or --scope says which.`
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&tool, "tool", "", "the `name` of the tool whose key it is")
-	f.StringVar(&scope, "scope", "", "the `scope` of the key: where the tool's plugin lies")
+	f.StringVar(&scope, "scope", "",
+		"the `scope` of the key, such as DIRECTORY#PLUGIN for the command's own calls")
 	f.StringVar(&reason, "reason", "", "a `text` to record with it")
 	return cmd
 }

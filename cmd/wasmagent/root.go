@@ -110,7 +110,7 @@ func (a *app) noSuchCommand(root *cobra.Command, args []string) error {
 	}
 	return &usageError{
 		text: fmt.Sprintf("no command %q", args[0]),
-		hint: nearHint(args[0], names, `"wasmagent --help" shows the commands`),
+		hint: nearHint(args[0], names, fmt.Sprintf("%q shows the commands", root.CommandPath()+" --help")),
 	}
 }
 
