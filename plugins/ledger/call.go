@@ -68,7 +68,7 @@ func (l *SQLite) look(t *tx, in *plugins.Intent) (*situation, *history, *claim, 
 				return nil, nil, nil, err
 			}
 			if h != nil {
-				h.alive = l.isRunning(place)
+				h.alive = !h.ended && l.isRunning(place)
 				s.past = &h.past
 			}
 		}

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
@@ -37,7 +39,8 @@ var children = map[string]func(*world) error{
 func TestMain(m *testing.M) {
 	role := os.Getenv(childRole)
 	if role == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
+		return
 	}
 	w := &world{dir: os.Getenv(childDir)}
 	w.step = killAt(os.Getenv(childKill))

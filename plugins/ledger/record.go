@@ -86,7 +86,8 @@ func (r *Record) err() error {
 // columns are those of the table of records, in the order of [Record.values]. Those that may be
 // long come last, so that the others are read without them.
 const columns = `run, number, position, kind, at, who, scope, tool, key, call_id, effect,
-	input_hash, state, attempts, from_run, from_position, from_row, reason, input, value, content, failure, prev`
+	input_hash, state, attempts, from_run, from_position, from_row, reason, input, value, content,
+	failure, prev`
 
 // values are what r stores, apart from its hash.
 func (r *Record) values() []any {

@@ -254,6 +254,23 @@ func TestTamperedResultIsNotGiven(t *testing.T) {
 	}
 }
 
+// TestClaimLedToAnotherKey has two calls with the same input and different keys, and leads the key of
+// one to the result of the other.
+func TestClaimLedToAnotherKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	l := open(t, path)
+	one, other := intent("a", 1), intent("a", 1)
+	other.Run, other.Key = "b", "pay:other"
+	end(t, l, begin(t, l, one), paid)
+	end(t, l, begin(t, l, other), paid)
+	edit(t, path, "UPDATE claims SET run='b' WHERE key='pay:a1'")
+	one.Run = "c"
+	b, err := l.Begin(t.Context(), one)
+	if _, ok := errors.AsType[*ledger.TamperError](err); !ok {
+		t.Errorf("want a *TamperError, have %+v, %v", b, err)
+	}
+}
+
 func TestRecordsStay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
 	if err := os.WriteFile(path, history(t), 0o600); err != nil {
