@@ -143,6 +143,26 @@ func TestTamper(t *testing.T) {
 	}
 }
 
+// TestForgedHash changes a result together with its record's hash: what follows tells.
+func TestForgedHash(t *testing.T) {
+	base := history(t)
+	for _, test := range []struct{ number, position, record int }{{2, 2, 3}, {6, 3, 6}} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		if err := os.WriteFile(path, base, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, path, noTriggers)
+		db, err := sql.Open("sqlite", path)
+		if err == nil {
+			err = errors.Join(ledger.Forge(t.Context(), db, "b", test.number, `"forged"`), db.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantTampered(t, path, test.position, test.record)
+	}
+}
+
 // TestTamperWithAnyColumn changes each column of a record.
 func TestTamperWithAnyColumn(t *testing.T) {
 	base := history(t)
