@@ -49,9 +49,9 @@ var (
 	down    = plugins.Completion{State: plugins.Unknown, Err: toolDown, Attempts: 1}
 	left    = plugins.Completion{State: plugins.Unknown, Err: context.Canceled, Attempts: 1}
 	gaveUp  = plugins.Completion{State: plugins.Released, Err: toolDown, Attempts: 3}
-	toolErr = errors.New("down")
+	errDown = errors.New("down")
 
-	toolDown = &plugins.ToolError{Tool: "pay", Kind: plugins.ErrHandler, Err: toolErr}
+	toolDown = &plugins.ToolError{Tool: "pay", Kind: plugins.ErrHandler, Err: errDown}
 )
 
 // history is a closed ledger: the runs a, b and c of three writes each, the last of which failed,
