@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
@@ -121,6 +123,26 @@ func TestOwnersAreCleared(t *testing.T) {
 	}
 }
 
+// TestTwoAskAtOnce has somebody ask whether a dead process lives while another one does.
+func TestTwoAskAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	leave(t, path, intent("a", 1), nil)
+	l := open(t, path)
+	for r, err := range l.Records(t.Context(), "a") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := flock.New(filepath.Join(path+"-owners", r.Who+".lock"))
+		if asked, err := other.TryRLock(); err != nil || !asked {
+			t.Fatal(asked, err)
+		}
+		defer other.Close()
+	}
+	if have := sees(t, l, intent("a", 1)); have != "parked" {
+		t.Errorf("have %s", have)
+	}
+}
+
 func owners(t *testing.T, path string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path+"-owners", "*"))
@@ -192,6 +214,18 @@ func TestDamage(t *testing.T) {
 				t.Errorf("want ErrDamaged, have %v", err)
 			}
 		})
+	}
+}
+
+// TestLostIndex takes away what only SQLite looks for.
+func TestLostIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	if err := os.WriteFile(path, history(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, "PRAGMA writable_schema = 1; DELETE FROM sqlite_schema WHERE name = 'records_place'")
+	if err := open(t, path).Verify(t.Context()); !errors.Is(err, ledger.ErrDamaged) {
+		t.Errorf("want ErrDamaged, have %v", err)
 	}
 }
 

@@ -143,6 +143,21 @@ func TestTamper(t *testing.T) {
 	}
 }
 
+// TestCopyOfNothing takes a run out with all that refers to it, except a copy in another run.
+func TestCopyOfNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	if err := os.WriteFile(path, history(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, noTriggers+"DELETE FROM records WHERE run='b'; DELETE FROM runs WHERE run='b';"+
+		"DELETE FROM claims WHERE run='b'")
+	err := open(t, path).Verify(t.Context())
+	tampered := tamperedOf(err, "d")
+	if tampered == nil || tampered.Position != 1 || tampered.Record != 1 {
+		t.Errorf("want the copy's place, have %v", err)
+	}
+}
+
 // TestForgedHash changes a result together with its record's hash: what follows tells.
 func TestForgedHash(t *testing.T) {
 	base := history(t)
