@@ -114,7 +114,7 @@ func checkVersion(ctx context.Context, db queryer) error {
 	case code(err) == sqlite3.SQLITE_NOTADB, err == nil && id != applicationID:
 		return ErrNotLedger
 	case err != nil:
-		return classify(err)
+		return err
 	case have > version:
 		return fmt.Errorf("%w: it has version %d, this program knows %d", ErrNewer, have, version)
 	case have != version:
