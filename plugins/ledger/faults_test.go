@@ -165,12 +165,18 @@ func TestFaults(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := open(t, filepath.Join(t.TempDir(), "l.db"))
 			running := begin(t, l, intent("a", 1))
+			end(t, l, begin(t, l, intent("b", 1)), paid)
 			if err := l.Pragma(test.on); err != nil {
 				t.Fatal(err)
 			}
 			big := intent("a", 2)
 			big.Input = bytes.Repeat([]byte("1"), 1<<20)
 			if b, err := l.Begin(t.Context(), big); !errors.Is(err, test.want) {
+				t.Errorf("want %v, have %+v, %v", test.want, b, err)
+			}
+			other := intent("b", 2)
+			other.Input = big.Input
+			if b, err := l.Begin(t.Context(), other); !errors.Is(err, test.want) {
 				t.Errorf("want %v, have %+v, %v", test.want, b, err)
 			}
 			large := plugins.Completion{State: plugins.Done, Output: gives(string(big.Input))}
@@ -184,6 +190,9 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the call whose end is not recorded: %s", have)
 			}
 			end(t, l, begin(t, l, big), large)
+			if err := l.Abandon(t.Context(), "b", ""); err != nil {
+				t.Errorf("a run of which nothing runs: %v", err)
+			}
 			if err := l.Verify(t.Context()); err != nil {
 				t.Error(err)
 			}
