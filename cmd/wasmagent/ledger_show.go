@@ -90,7 +90,7 @@ func (a *app) recordPrinter() (print func(*recordJSON) error, done func() error)
 func (a *app) tampered(err error) error {
 	if a.form == "text" {
 		p := a.problemOf(err)
-		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).dim("hint:"), visible(p.Hint))
+		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).dim("hint:"), oneLine(p.Hint))
 	}
 	return &reported{err}
 }

@@ -269,7 +269,7 @@ func (p *problem) print(w io.Writer, c palette) {
 	fact, rest, long := strings.Cut(p.Message, "\n")
 	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(fact))
 	if p.Hint != "" {
-		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), visible(p.Hint))
+		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), oneLine(p.Hint))
 	}
 	if p.DetailsError != "" {
 		fmt.Fprintf(w, "%s left out, %s\n", c.dim("details:"), visible(p.DetailsError))
