@@ -289,8 +289,8 @@ func TestTamperedResultIsNotGiven(t *testing.T) {
 	}
 }
 
-// TestClaimLedToAnotherKey has two calls with the same input and different keys, and leads the key of
-// one to the result of the other.
+// TestClaimLedToAnotherKey has two calls with the same input and different keys, and leads the key
+// of one to the result of the other.
 func TestClaimLedToAnotherKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
 	l := open(t, path)
