@@ -59,29 +59,29 @@ func TestLedgerProblems(t *testing.T) {
 		want problem
 	}{
 		{&plugins.CollisionError{Tool: "pay", Key: "pay:1", Holder: place}, problem{
-			Kind: "collision", Exit: 20, Tool: "pay", Key: "pay:1", Holder: "r#2",
+			Kind: "collision", Exit: 15, Tool: "pay", Key: "pay:1", Holder: "r#2",
 			Hint: `"wasmagent ledger show r --ledger 'my db'" shows that call; ` +
 				`another key makes another call`,
 		}},
 		{&plugins.InFlightError{Tool: "pay", Key: "pay:1", Holder: place}, problem{
-			Kind: "in_flight", Exit: 21, Tool: "pay", Key: "pay:1", Holder: "r#2",
+			Kind: "in_flight", Exit: 16, Tool: "pay", Key: "pay:1", Holder: "r#2",
 			Hint: `call again when it is done; "wasmagent ledger show r --ledger 'my db'" shows it`,
 		}},
 		{&plugins.InFlightError{Tool: "pay", Key: "pay:1", Holder: place, Unresolved: true}, problem{
-			Kind: "needs_reconciliation", Exit: 22, Tool: "pay", Key: "pay:1", Holder: "r#2",
+			Kind: "needs_reconciliation", Exit: 17, Tool: "pay", Key: "pay:1", Holder: "r#2",
 			Hint: "find out whether it happened, then: wasmagent ledger resolve r#2 --happened " +
 				"--ledger 'my db', or with --did-not-happen REASON",
 		}},
 		{&plugins.ReconciliationError{Tool: "pay", Key: "pay:1", Place: place, Input: input}, problem{
-			Kind: "needs_reconciliation", Exit: 22, Tool: "pay", Key: "pay:1", Place: "r#2", Input: input,
+			Kind: "needs_reconciliation", Exit: 17, Tool: "pay", Key: "pay:1", Place: "r#2", Input: input,
 			Hint: "find out whether it happened, then: wasmagent ledger resolve r#2 --happened " +
 				"--ledger 'my db', or with --did-not-happen REASON",
 		}},
-		{&plugins.RunBusyError{Run: "r"}, problem{Kind: "in_flight", Exit: 21,
+		{&plugins.RunBusyError{Run: "r"}, problem{Kind: "in_flight", Exit: 16,
 			Hint: `wait until its process has ended; "wasmagent ledger show r --ledger 'my db'" shows it`,
 		}},
-		{ledger.ErrSettled, problem{Kind: "settled", Exit: 23}},
-		{ledger.ErrAbandoned, problem{Kind: "settled", Exit: 23}},
+		{ledger.ErrSettled, problem{Kind: "settled", Exit: 18}},
+		{ledger.ErrAbandoned, problem{Kind: "settled", Exit: 18}},
 		{&ledger.TamperError{Run: "r", Position: 2, Record: 3, Detail: "it is missing"}, problem{
 			Kind: "host", Exit: 1, Place: "r#2",
 			Hint: `"wasmagent ledger verify --ledger 'my db'" names every place; ` +
