@@ -72,6 +72,9 @@ func Open(ctx context.Context, path string, opts *Options) (_ *SQLite, err error
 }
 
 func (l *SQLite) openToRead(ctx context.Context) (err error) {
+	if err := l.resolve(); err != nil {
+		return err
+	}
 	if none, err := empty(l.path); err != nil {
 		return err
 	} else if none {
@@ -89,6 +92,9 @@ func (l *SQLite) openToRead(ctx context.Context) (err error) {
 
 func (l *SQLite) openToWrite(ctx context.Context) error {
 	if err := makeFile(l.path); err != nil {
+		return err
+	}
+	if err := l.resolve(); err != nil {
 		return err
 	}
 	none, err := empty(l.path)
@@ -110,6 +116,16 @@ func (l *SQLite) openToWrite(ctx context.Context) error {
 		return err
 	}
 	l.w, err = newWriter(ctx, l.db, l.wait)
+	return err
+}
+
+// resolve makes path the name of the file itself: who comes by a link must find the marks of those
+// who did not.
+func (l *SQLite) resolve() (err error) {
+	path, err := filepath.EvalSymlinks(l.path)
+	if err == nil {
+		l.path = path
+	}
 	return err
 }
 
