@@ -31,6 +31,13 @@ func Forge(ctx context.Context, db *sql.DB, run string, number int, value string
 	return err
 }
 
+// PlanOfPlace is how SQLite finds the records of a place.
+func (l *SQLite) PlanOfPlace() (plan string, err error) {
+	var id, parent, unused int
+	err = l.db.QueryRow("EXPLAIN QUERY PLAN "+selectPlace, "a", 1).Scan(&id, &parent, &unused, &plan)
+	return plan, err
+}
+
 // Queued is how many operations wait for the next transaction.
 func (l *SQLite) Queued() int {
 	l.w.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -30,5 +31,13 @@ func TestLinkLeadsToTheSameLedger(t *testing.T) {
 	_, err = other.Begin(t.Context(), intent("a", 2))
 	if _, ok := errors.AsType[*plugins.RunBusyError](err); !ok {
 		t.Errorf("the run of a live process: %v", err)
+	}
+}
+
+// TestLongRunsStayFast checks that a call is found by its place, and not by going through its run.
+func TestLongRunsStayFast(t *testing.T) {
+	plan, err := open(t, filepath.Join(t.TempDir(), "l.db")).PlanOfPlace()
+	if err != nil || !strings.Contains(plan, "records_place (run=? AND position=?)") {
+		t.Errorf("%s (%v)", plan, err)
 	}
 }

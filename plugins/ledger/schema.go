@@ -52,7 +52,7 @@ CREATE TABLE records (
 	failure       BLOB,
 	UNIQUE (run, number)
 ) STRICT;
-CREATE INDEX records_place ON records (run, position);
+CREATE INDEX records_place ON records (run, position, number);
 CREATE TRIGGER records_stay BEFORE DELETE ON records
 	BEGIN SELECT RAISE(ABORT, 'records are never deleted'); END;
 CREATE TRIGGER records_stay_same BEFORE UPDATE ON records
