@@ -107,6 +107,7 @@ var fileHints = []struct {
 	{ledger.ErrNotLedger, "nothing was written to it; --ledger names another file"},
 	{ledger.ErrNewer, "a newer wasmagent made it, and only that can use it; --ledger names another"},
 	{ledger.ErrReadOnly, "this user must be able to write the file and its folder"},
+	{ledger.ErrMoved, "put it back where it was, or end this process and start again"},
 	{ledger.ErrFull, "make room on the disk; what is recorded is not lost"},
 	{ledger.ErrBusy, "another process is writing to it all the time; try again when it has ended"},
 	{ledger.ErrDamaged, "keep a copy of it as it is; a backup has what was recorded until then"},

@@ -31,6 +31,7 @@ type writer struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt // by their text
 	wait  time.Duration
+	sound func() error // tells why nothing may be written
 
 	mu     sync.Mutex
 	queue  []*op
@@ -48,12 +49,13 @@ type op struct {
 	done chan struct{}
 }
 
-func newWriter(ctx context.Context, db *sql.DB, wait time.Duration) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, wait time.Duration, sound func() error) (*writer,
+	error) {
 	conn, err := impatient(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn, stmts: map[string]*sql.Stmt{}, wait: wait,
+	w := &writer{conn: conn, stmts: map[string]*sql.Stmt{}, wait: wait, sound: sound,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go w.run()
 	return w, nil
@@ -208,11 +210,9 @@ func finish(batch []*op, err error) {
 // none of them has happened.
 func (w *writer) transact(batch []*op) error {
 	at("begun")
-	t := &tx{w: w, now: time.Now()}
-	for _, o := range batch {
-		if o.err = o.do(t); t.err != nil {
-			break
-		}
+	t := &tx{w: w, now: time.Now(), err: w.sound()}
+	for i := 0; i < len(batch) && t.err == nil; i++ {
+		batch[i].err = batch[i].do(t)
 	}
 	if t.err == nil {
 		at("before commit")

@@ -14,6 +14,7 @@ var (
 	ErrBusy      = errors.New("another process keeps the ledger for itself")
 	ErrReadOnly  = errors.New("the ledger can only be read")
 	ErrDamaged   = errors.New("the ledger is damaged")
+	ErrMoved     = errors.New("a file of the ledger was moved or deleted while it was open")
 	ErrClosed    = errors.New("the ledger is closed")
 	ErrNotLedger = errors.New("not a ledger") // the file was left as it was
 	ErrNewer     = errors.New("a ledger of a newer version of this program")

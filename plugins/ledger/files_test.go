@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
 // TestLinkLeadsToTheSameLedger checks that one who comes by a symbolic link takes those who came by
@@ -40,4 +41,43 @@ func TestLongRunsStayFast(t *testing.T) {
 	if err != nil || !strings.Contains(plan, "records_place (run=? AND position=?)") {
 		t.Errorf("%s (%v)", plan, err)
 	}
+}
+
+// TestMoved checks that nothing is recorded where nobody will find it, and that no call begins
+// which others cannot know to be alive.
+func TestMoved(t *testing.T) {
+	for _, file := range []string{"l.db", "l.db-wal", "l.db-owners"} {
+		for verb, move := range map[string]func(path string) error{
+			"deleted":  os.RemoveAll,
+			"moved":    func(p string) error { return os.Rename(p, p+".old") },
+			"replaced": replace,
+		} {
+			t.Run(file+" "+verb, func(t *testing.T) {
+				dir := t.TempDir()
+				l := open(t, filepath.Join(dir, "l.db"))
+				begun := begin(t, l, intent("a", 1))
+				if err := move(filepath.Join(dir, file)); err != nil {
+					t.Skip(err)
+				}
+				if _, err := l.Begin(t.Context(), intent("a", 2)); !errors.Is(err, ledger.ErrMoved) {
+					t.Errorf("begin: want ErrMoved, have %v", err)
+				}
+				if err := l.End(t.Context(), begun.ID, paid); !errors.Is(err, ledger.ErrMoved) {
+					t.Errorf("end: want ErrMoved, have %v", err)
+				}
+			})
+		}
+	}
+}
+
+// replace puts a copy in the place of a file or folder.
+func replace(path string) error {
+	if err := os.Rename(path, path+".old"); err != nil {
+		return err
+	}
+	if info, err := os.Stat(path + ".old"); err != nil || info.IsDir() {
+		return errors.Join(err, os.CopyFS(path, os.DirFS(path+".old")))
+	}
+	b, err := os.ReadFile(path + ".old")
+	return errors.Join(err, os.WriteFile(path, b, 0o600))
 }

@@ -34,6 +34,8 @@ type SQLite struct {
 	owner *owner  // nil when it can only be read
 	w     *writer // as owner
 
+	anchors []anchor // as owner
+
 	mu      sync.Mutex
 	open    map[string]*Record     // the intents that were given to callers, by their IDs
 	running map[plugins.Place]bool // where they are
@@ -115,7 +117,13 @@ func (l *SQLite) openToWrite(ctx context.Context) error {
 	if l.owner, err = newOwner(l.owners()); err != nil {
 		return err
 	}
-	l.w, err = newWriter(ctx, l.db, l.wait)
+	if err := checkVersion(ctx, l.db); err != nil { // a look makes the write-ahead log
+		return err
+	}
+	if l.anchors, err = anchors(l.path); err != nil {
+		return err
+	}
+	l.w, err = newWriter(ctx, l.db, l.wait, l.inPlace)
 	return err
 }
 
