@@ -200,7 +200,7 @@ func (e *RunBusyError) Error() string {
 func (e *DivergedError) Error() string {
 	recorded := fmt.Sprintf("a call of %q", clip(e.Recorded, maxName))
 	if e.Recorded == e.Tool {
-		recorded = "a call with other arguments"
+		recorded = "a call with other arguments or of another plugin"
 	}
 	return fmt.Sprintf("tool %q was not run: %s is recorded at %s, so the run does not go on as it "+
 		"went before", e.Tool, recorded, e.Place)

@@ -98,6 +98,8 @@ func decide(in *plugins.Intent, s *situation) (verdict, error) {
 		return verdict{step: stepReplay, slot: p.slot, effect: p.effect}, nil
 	case p.alive:
 		return verdict{}, &plugins.InFlightError{Tool: in.Tool, Key: p.slot.key, Holder: place}
+	case p.slot.scope != in.Scope: // a namesake, which would settle the other one's key
+		return verdict{}, &plugins.DivergedError{Place: place, Tool: in.Tool, Recorded: p.slot.tool}
 	}
 	// It began, and nobody knows what became of it: its process died, or its caller left.
 	v, err := decideSlot(in, s)
