@@ -15,7 +15,9 @@ import (
 const MaxInput = 16 << 20
 
 // Call carries out one call: find, check, key, begin, attempt, output check, end. Each step
-// makes only the errors that are its own, and FaultOf says who must act on any of them.
+// makes only the errors that are its own, and FaultOf says who must act on any of them. A result
+// that comes with an error is what the tool gave and the ledger could not record: no later call
+// will get it.
 func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) {
 	if r.opts.Logger != nil {
 		defer r.log(ctx, &call, time.Now(), &res, &err)
@@ -47,13 +49,13 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 		err = tool.checkOutput(out)
 	}
 	err = noted(err, attempts, begun.Place)
-	if err := r.end(ctx, begun, tool, out, attempts, err); err != nil {
-		return Result{}, err
+	if err == nil {
+		res = Result{Output: out, Key: call.Key, Attempts: attempts, Notes: input.notes}
 	}
-	if err != nil {
-		return Result{}, err
+	if lost := r.end(ctx, begun, tool, out, attempts, err); lost != nil {
+		return res, lost
 	}
-	return Result{Output: out, Key: call.Key, Attempts: attempts, Notes: input.notes}, nil
+	return res, err
 }
 
 // carried is a call's arguments as the steps after the check see them. The buffer is shared between

@@ -77,9 +77,15 @@ func (r *Registry) end(ctx context.Context, b Begun, e *entry, out Output, attem
 		return nil
 	}
 	c := Completion{stateAfter(e.spec.Effect, callErr), out, callErr, attempts}
-	if err := r.opts.Ledger.End(context.WithoutCancel(ctx), b.ID, c); err != nil {
-		return HostFault(fmt.Errorf("tool %q ran, but how it ended is not recorded: %w", e.spec.Name,
-			err))
+	err := r.opts.Ledger.End(context.WithoutCancel(ctx), b.ID, c)
+	switch {
+	case err == nil:
+		return nil
+	case callErr == nil:
+		err = fmt.Errorf("tool %q gave a result, which is not recorded: %w", e.spec.Name, err)
+	default: // its kind is not passed on: this is the host's fault first
+		err = fmt.Errorf("tool %q ran, and that it failed is not recorded: %w; it failed with: %v",
+			e.spec.Name, err, callErr)
 	}
-	return nil
+	return HostFault(err)
 }

@@ -70,7 +70,9 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 		return err
 	}
 	result, err := a.callLogged(ctx, registry, plugin, a.newCall(tool.Spec().Name, input))
-	if err != nil {
+	if err != nil && (result.Value != nil || result.Content != nil) {
+		return a.tellUnrecorded(result, err)
+	} else if err != nil {
 		return err
 	}
 	if note := flags.unrecorded(plugin, tool.Spec()); note != "" {

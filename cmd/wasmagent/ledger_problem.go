@@ -43,6 +43,9 @@ func (p *problem) addLedgerError(err error) {
 	if e, ok := errors.AsType[*plugins.ReconciliationError](err); ok {
 		p.Tool, p.Key, p.Place, p.Input = e.Tool, e.Key, e.Place.String(), e.Input
 	}
+	if e, ok := errors.AsType[*unrecorded](err); ok {
+		p.Value, p.Content = e.given.Value, blocksJSON(e.given.Content)
+	}
 	if e, ok := errors.AsType[*ledger.TamperError](err); ok {
 		p.Place = placeText(e.Run, e.Position)
 	}

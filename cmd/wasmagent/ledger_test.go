@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -89,6 +90,8 @@ func TestLedgerProblems(t *testing.T) {
 		}},
 		{plugins.HostFault(ledger.ErrFull), problem{Kind: "host", Exit: 1,
 			Hint: "make room on the disk; what is recorded is not lost"}},
+		{&unrecorded{errors.New("lost"), plugins.Output{Value: input}}, problem{Kind: "host", Exit: 1,
+			Value: input}},
 		{ledger.ErrBusy, problem{Kind: "host", Exit: 1,
 			Hint: "another process is writing to it all the time; try again when it has ended"}},
 	} {

@@ -59,10 +59,14 @@ type problem struct {
 	Place      string          `json:"place,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Unresolved bool            `json:"unresolved,omitempty"`
-	Attempts   int             `json:"attempts,omitempty"` // when there was more than one
-	Message    string          `json:"message"`
-	Hint       string          `json:"hint,omitempty"`
-	Exit       int             `json:"exit"`
+	// Value and Content are a result that could not be recorded.
+	Value   json.RawMessage `json:"value,omitempty"`
+	Content []blockJSON     `json:"content,omitempty"`
+
+	Attempts int    `json:"attempts,omitempty"` // when there was more than one
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
+	Exit     int    `json:"exit"`
 }
 
 // pointerJSON is one thing wrong with a value, and the JSON pointer of its place.

@@ -50,6 +50,23 @@ func (a *app) printResult(tool string, r plugins.Result) error {
 	return writeJSON(a.out, a.form, out)
 }
 
+// unrecorded is the error of a ledger that could not take down what a call gave.
+type unrecorded struct {
+	error
+	given plugins.Output
+}
+
+func (e *unrecorded) Unwrap() error { return e.error }
+
+// tellUnrecorded tells what a call gave that nobody will find in the ledger. In JSON it is part of
+// the error.
+func (a *app) tellUnrecorded(r plugins.Result, err error) error {
+	if a.form == "text" {
+		err = errors.Join(err, a.printResultText(r))
+	}
+	return &unrecorded{err, r.Output}
+}
+
 func blocksJSON(blocks []abi.Block) []blockJSON {
 	var list []blockJSON
 	for _, b := range blocks {
