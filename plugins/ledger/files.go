@@ -29,6 +29,12 @@ func anchors(path string) ([]anchor, error) {
 	return all, nil
 }
 
+// hasLog reports whether a ledger has a write-ahead log that is not empty.
+func hasLog(path string) bool {
+	info, err := os.Stat(path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
 // inPlace tells which file of the ledger is not where others look for it, its owner's mark too:
 // without that, others take the calls of this process for those of a dead one.
 func (l *SQLite) inPlace() error {

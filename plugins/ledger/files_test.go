@@ -81,3 +81,25 @@ func replace(path string) error {
 	b, err := os.ReadFile(path + ".old")
 	return errors.Join(err, os.WriteFile(path, b, 0o600))
 }
+
+// TestReadBackup checks that a ledger on a medium that nobody may write to can be looked at.
+func TestReadBackup(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "l.db")
+	l := open(t, path)
+	end(t, l, begin(t, l, intent("a", 1)), paid)
+	if err := errors.Join(l.Close(), os.Chmod(path, 0o400), os.Chmod(dir, 0o500)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(dir, 0o700) })
+	l, err := ledger.Open(t.Context(), path, &ledger.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Verify(t.Context(), "a"), l.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -85,8 +87,20 @@ func (l *SQLite) openToRead(ctx context.Context) (err error) {
 	if err := checkFile(ctx, l.path); err != nil {
 		return err
 	}
-	l.db, err = sql.Open("sqlite", dsn(l.path, "mode=ro", "_dqs=false", l.busy()))
-	if err != nil {
+	params := []string{"mode=ro", "_dqs=false", l.busy()}
+	if l.db, err = sql.Open("sqlite", dsn(l.path, params...)); err != nil {
+		return err
+	}
+	err = checkVersion(ctx, l.db)
+	if code(err) != sqlite3.SQLITE_READONLY && code(err) != sqlite3.SQLITE_CANTOPEN || hasLog(l.path) {
+		return err
+	}
+	// SQLite wants to make the files that readers and writers share, and this user may not. Without
+	// a write-ahead log nobody writes, and all there is lies in the file: a backup, most likely.
+	if err := l.db.Close(); err != nil {
+		return err
+	}
+	if l.db, err = sql.Open("sqlite", dsn(l.path, append(params, "immutable=1")...)); err != nil {
 		return err
 	}
 	return checkVersion(ctx, l.db)
