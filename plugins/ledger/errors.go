@@ -36,14 +36,17 @@ func (e *LimitError) Error() string {
 // TamperError is a place where the ledger is not as it was written: a record was changed or is
 // gone, or a table that is made of the records says otherwise.
 type TamperError struct {
-	Run      string
-	Position int // of the call that the record is about, or of the nearest one; 0: of none
-	Record   int // its number in the run's chain, from 1; 0 when no single record is meant
+	Run      string // "": the whole file
+	Position int    // of the call that the record is about, or of the nearest one; 0: of none
+	Record   int    // its number in the run's chain, from 1; 0 when no single record is meant
 	Detail   string
 }
 
 func (e *TamperError) Error() string {
 	at := fmt.Sprintf("run %q", e.Run)
+	if e.Run == "" {
+		at = "the file"
+	}
 	if e.Position > 0 {
 		at = plugins.Place{Run: e.Run, Position: e.Position}.String()
 	}

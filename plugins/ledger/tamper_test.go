@@ -158,6 +158,34 @@ func TestCopyOfNothing(t *testing.T) {
 	}
 }
 
+// TestTamperWithTheFile changes what belongs to no run.
+func TestTamperWithTheFile(t *testing.T) {
+	base := history(t)
+	for _, test := range []struct{ sql, want string }{
+		{"DROP TRIGGER records_stay", `the file: its trigger "records_stay" is gone`},
+		{`DROP TRIGGER records_stay; CREATE TRIGGER records_stay BEFORE DELETE ON records
+			BEGIN SELECT 1; END`, `the file: its trigger "records_stay" was changed`},
+		{"CREATE TRIGGER evil AFTER INSERT ON claims BEGIN DELETE FROM claims; END",
+			`the file: the trigger "evil" was added`},
+		{"DROP INDEX claims_run", `the file: its index "claims_run" is gone`},
+		{noTriggers + `DELETE FROM records WHERE run='a'; DELETE FROM runs WHERE run='a';
+			DELETE FROM claims WHERE run='a'`, "the file: 6 of its records are gone"},
+	} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		if err := os.WriteFile(path, base, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, path, test.sql)
+		l := open(t, path)
+		if err := l.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("want %q, have %v", test.want, err)
+		}
+		if err := l.Verify(t.Context(), "c"); err != nil {
+			t.Errorf("another run: %v", err)
+		}
+	}
+}
+
 // TestForgedHash changes a result together with its record's hash: what follows tells.
 func TestForgedHash(t *testing.T) {
 	base := history(t)

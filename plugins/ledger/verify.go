@@ -12,29 +12,47 @@ import (
 
 // Verify checks the chains of the runs that are named, or of all, and that what the ledger keeps
 // for looking things up is what the records make. The error joins a *TamperError for each place
-// that is not as it was written. With no names, the file itself is checked first: ErrDamaged.
+// that is not as it was written. With no names, the file is checked too: that it is whole, else
+// ErrDamaged, that its tables and triggers are a ledger's, and that no run is gone.
 func (l *SQLite) Verify(ctx context.Context, runs ...string) error {
 	return l.view(ctx, func(conn *sql.Conn) error {
-		names := runs
 		if len(runs) == 0 {
-			if err := checkIntegrity(ctx, conn); err != nil {
-				return err
-			}
-			var err error
-			if names, err = allNames(ctx, conn); err != nil {
-				return err
-			}
+			return verifyAll(ctx, conn)
 		}
-		var found []error
-		for _, name := range names {
-			c := &chain{name: name, claims: map[slot]*claim{}}
-			if err := c.verify(ctx, conn); err != nil {
-				return err
-			}
-			found = append(found, c.found...)
-		}
-		return errors.Join(found...)
+		found, err := verifyRuns(ctx, conn, runs)
+		return errors.Join(append(found, err)...)
 	})
+}
+
+func verifyAll(ctx context.Context, conn *sql.Conn) error {
+	if err := checkIntegrity(ctx, conn); err != nil {
+		return err
+	}
+	shape, err := checkShape(ctx, conn)
+	if err != nil {
+		return err
+	}
+	names, err := allNames(ctx, conn)
+	if err != nil {
+		return err
+	}
+	found, err := verifyRuns(ctx, conn, names)
+	if err == nil && len(found) == 0 { // else what is gone is named already
+		found, err = checkGaps(ctx, conn)
+	}
+	return errors.Join(slices.Concat(shape, found, []error{err})...)
+}
+
+// verifyRuns lists what is wrong with runs.
+func verifyRuns(ctx context.Context, conn *sql.Conn, names []string) (found []error, err error) {
+	for _, name := range names {
+		c := &chain{name: name, claims: map[slot]*claim{}}
+		if err := c.verify(ctx, conn); err != nil {
+			return found, err
+		}
+		found = append(found, c.found...)
+	}
+	return found, nil
 }
 
 // checkIntegrity has SQLite look for damage.
