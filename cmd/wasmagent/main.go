@@ -8,6 +8,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/spf13/pflag"
+
 	"github.com/wasmagent/wasmagent/host"
 )
 
@@ -44,5 +46,19 @@ func run(ctx context.Context, args []string, in io.Reader, out, err io.Writer) i
 	root := a.command()
 	root.SetArgs(args)
 	cmd, e := root.ExecuteContextC(ctx)
+	if !a.started {
+		a.form = formOf(args, a.form)
+	}
 	return a.finish(cmd.CommandPath(), e)
+}
+
+// formOf is the form of results that args ask for, also behind a mistake that kept the rest from
+// being read; else it is form.
+func formOf(args []string, form string) string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.Usage = func() {}
+	f.StringVarP(&form, "output", "o", form, "")
+	_ = f.Parse(args) // whoever reads it all tells of mistakes
+	return form
 }
