@@ -40,6 +40,31 @@ func tooLong(err error) error {
 	return err
 }
 
+// undecided says what an operator's command left alone: here nothing was to be called.
+func undecided(err error) error {
+	if e, ok := errors.AsType[*plugins.InFlightError](err); ok && !e.Unresolved {
+		return &stillRunning{e}
+	}
+	return tooLong(err)
+}
+
+// stillRunning is a call that nobody can decide about yet.
+type stillRunning struct{ *plugins.InFlightError }
+
+func (e *stillRunning) Error() string {
+	return fmt.Sprintf("the call %s is still running; nothing was changed", e.Holder)
+}
+
+func (e *stillRunning) Unwrap() error { return e.InFlightError }
+
+// settled adds to the news that something is decided already where that can be seen.
+func (a *app) settled(run string, err error) error {
+	if errors.Is(err, ledger.ErrSettled) || errors.Is(err, ledger.ErrAbandoned) {
+		return &hinted{err, a.showHint(run) + " shows how it came about"}
+	}
+	return err
+}
+
 // unknownResult is the result of a call that happened, when nobody knows its result.
 const unknownResult = "null"
 
@@ -122,7 +147,7 @@ func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resoluti
 		return err
 	}
 	if err := l.Resolve(ctx, at, how); err != nil {
-		return a.noSuchRun(ctx, l, at.Run, tooLong(err))
+		return a.noSuchRun(ctx, l, at.Run, a.settled(at.Run, undecided(err)))
 	}
 	c := changeJSON{Did: "resolved", Place: at.String(), Outcome: outcomes[plugins.Released]}
 	if !how.Happened {
@@ -156,8 +181,17 @@ func (a *app) ledgerAbandon(ctx context.Context, run, reason string) error {
 		return err
 	}
 	if err := l.Abandon(ctx, run, reason); err != nil {
-		return a.noSuchRun(ctx, l, run, tooLong(err))
+		return a.noSuchRun(ctx, l, run, a.settled(run, undecided(err)))
 	}
-	return a.printChange(changeJSON{Did: "abandoned", Run: run},
-		"abandoned %s: nothing begins in it any more", run)
+	if err := a.printChange(changeJSON{Did: "abandoned", Run: run},
+		"abandoned %s: nothing begins in it any more", run); err != nil || a.form != "text" {
+		return err
+	}
+	all, err := a.runs(ctx, l)
+	for _, r := range all {
+		if waits := len(newRunJSON(&r).Waits); r.Name == run && waits > 0 {
+			a.printWaits(waits)
+		}
+	}
+	return err
 }
