@@ -19,7 +19,7 @@ type Options struct {
 	StateDir string                  // the key that seals them; "" is the user's state directory
 	Limits   host.Limits             // of every plugin; zero fields are the host's defaults
 	Rules    map[string]plugins.Rule // the operator's, by name of a tool, also of one added later
-	Ledger   plugins.Ledger          // where keyed calls are recorded; needed for keys
+	Ledger   plugins.Ledger          // records keyed calls that do more than read, and calls of runs
 	Logger   *slog.Logger            // nil discards
 
 	// CompileCommand is a program that compiles plugins which are too much for this process; see

@@ -70,7 +70,9 @@ type Rule struct {
 	// names look up fields of objects as they are; nothing is escaped, trimmed or an array's index.
 	Key string
 
-	// Effect is what repeating a call may do; nil is what the tool's own Spec says.
+	// Effect is what repeating a call may do; nil is what the tool's own Spec says. A plugin that is
+	// linked to nothing which it could change counts as read there, whatever it declares: then a Key
+	// alone is derived and handed over, but nothing is recorded, and each call runs.
 	Effect *abi.Effect
 
 	// RetryTimeouts makes the tool's own time limit a failure that may be tried again.
