@@ -76,8 +76,9 @@ func (a *app) ledgerResolveCommand() *cobra.Command {
 		Long: `Record whether a call happened that was under way when its process died or its caller
 left, or that failed and may have happened all the same. If it happened, its key is
 settled: later calls with the same input get the result that is given here, and the
-tool is not run. If it did not, its key is free, and the next call runs. It cannot be
-taken back. A call that is still running is refused.`,
+tool is not run. If it did not, its key is free, and the next call with it runs. A program
+whose run comes to this call again gets the result, or is told that the call failed. It
+cannot be taken back. A call that is still running is refused.`,
 		Example: `  wasmagent ledger resolve call-6mbwx3vkdlnvtqpe#1 --happened='{"receipt": "R-17"}'
   wasmagent ledger resolve call-6mbwx3vkdlnvtqpe#1 --did-not-happen "no charge at the bank"`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -151,7 +152,7 @@ func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resoluti
 	}
 	c := changeJSON{Did: "resolved", Place: at.String(), Outcome: outcomes[plugins.Released]}
 	if !how.Happened {
-		return a.printChange(c, "resolved %s: it did not happen; the next call runs", at)
+		return a.printChange(c, "resolved %s: it did not happen; the next call with its key runs", at)
 	}
 	c.Outcome = outcomes[plugins.Done]
 	return a.printChange(c, "resolved %s: it happened; later calls get its result", at)
