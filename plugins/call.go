@@ -53,7 +53,8 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Output: out, Key: call.Key, Attempts: attempts, Notes: input.notes}, nil
+	return Result{Output: out, Key: call.Key, Attempts: attempts, Place: begun.Place,
+		Notes: input.notes}, nil
 }
 
 // carried is a call's arguments as the steps after the check see them. The buffer is shared between

@@ -47,7 +47,7 @@ type Result struct {
 	Key      string
 	Attempts int      // how often the tool was run for it; 0 when Copied
 	Copied   bool     // the ledger had it: nothing ran
-	From     Place    // where the ledger had it
+	Place    Place    // where it is recorded, by this call or the earlier one; zero if nowhere
 	Notes    []string // what the registry did to the arguments or noticed about the result
 }
 

@@ -155,7 +155,7 @@ func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plu
 		attrs = append(attrs, "attempts", tries)
 	}
 	if result.Copied {
-		attrs = append(attrs, "copied_from", result.From.String())
+		attrs = append(attrs, "copied_from", result.Place.String())
 	}
 	if place := a.record.at(); place != "" {
 		attrs = append(attrs, "place", place)
