@@ -50,7 +50,8 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 	}
 	err = noted(err, attempts, begun.Place)
 	if err == nil {
-		res = Result{Output: out, Key: call.Key, Attempts: attempts, Notes: input.notes}
+		res = Result{Output: out, Key: call.Key, Attempts: attempts, Place: begun.Place,
+			Notes: input.notes}
 	}
 	if lost := r.end(ctx, begun, tool, out, attempts, err); lost != nil {
 		return res, lost

@@ -67,7 +67,7 @@ func recall(b Begun, notes []string) (Result, error) {
 	if b.Err != nil {
 		return Result{}, HostFault(b.Err)
 	}
-	return Result{Output: b.Output, Key: b.Key, Copied: true, From: b.Place, Notes: notes}, nil
+	return Result{Output: b.Output, Key: b.Key, Copied: true, Place: b.Place, Notes: notes}, nil
 }
 
 // end records how the call ended, also when the caller has gone: what ran must be written down.

@@ -269,18 +269,19 @@ func TestTwoRunsOneKey(t *testing.T) {
 	spy := replies("pay", abi.EffectWrite, value("1"), nil)
 	r := keyed(t, new(ledger.Memory), spy)
 	in := plugins.Call{Tool: "pay", Run: "first", Position: 1, Input: []byte(`{"id":1}`)}
-	if _, err := r.Call(t.Context(), in); err != nil {
-		t.Fatal(err)
+	ran, err := r.Call(t.Context(), in)
+	if err != nil || ran.Copied || ran.Place.String() != "first#1" {
+		t.Fatalf("%+v, %v", ran, err)
 	}
 	in.Run, in.Input = "second", []byte(`{"id":"1"}`)
-	_, err := r.Call(t.Context(), in)
+	_, err = r.Call(t.Context(), in)
 	collision, ok := errors.AsType[*plugins.CollisionError](err)
 	if !ok || collision.Key != "pay:1" || collision.Holder.String() != "first#1" {
 		t.Errorf("have %v", err)
 	}
 	in.Run, in.Input = "third", []byte(`{"id":1}`)
 	res, err := r.Call(t.Context(), in)
-	if err != nil || !res.Copied || res.From.String() != "first#1" || len(spy.Calls()) != 1 {
+	if err != nil || !res.Copied || res.Place.String() != "first#1" || len(spy.Calls()) != 1 {
 		t.Errorf("%+v, %v, ran %d times", res, err, len(spy.Calls()))
 	}
 }

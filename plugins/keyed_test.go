@@ -122,7 +122,7 @@ func found(res plugins.Result, err error) string {
 		return "in flight"
 	case err != nil:
 		return "error"
-	case res.Copied && res.Attempts == 0 && res.From.Position == 1 && string(res.Value) == `"done"`:
+	case res.Copied && res.Attempts == 0 && res.Place.Position == 1 && string(res.Value) == `"done"`:
 		return "copy"
 	case !res.Copied && res.Attempts == 1:
 		return "run"

@@ -31,7 +31,7 @@ version a plugin is linked to nothing that it could change, so every tool of one
 read and is not recorded, until --effect says more. docs/ledger.md tells the story.
 
 The exit code tells how the call ended: 0 with a result, 10 to 14 for the five kinds of tool
-errors, 20 to 22 when a key stands in the way. docs/cli.md lists them all.`,
+errors, 15 to 17 when a key stands in the way. docs/cli.md lists them all.`,
 		Example: `  wasmagent call jq '{"filter": ".a", "input": {"a": 1}}'
   wasmagent call jq -f filter=.a -f input='{"a": 1}'
   wasmagent call html_to_markdown -f html=@page.html
@@ -157,7 +157,7 @@ func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plu
 		attrs = append(attrs, "attempts", tries)
 	}
 	if result.Copied {
-		attrs = append(attrs, "copied_from", result.From.String())
+		attrs = append(attrs, "copied_from", result.Place.String())
 	}
 	if place := a.record.at(); place != "" {
 		attrs = append(attrs, "place", place)

@@ -24,11 +24,12 @@ func TestLedgerGuide(t *testing.T) {
 	var program, script, files strings.Builder
 	for _, block := range regexp.MustCompile("(?s)```(go|console)\n(.*?)```\n").
 		FindAllStringSubmatch(string(page), -1) {
-		if block[1] == "go" {
+		switch {
+		case block[1] == "console":
+			guideScript(block[2], &script, &files)
+		case program.Len() == 0: // what comes later is for programs that embed wasmagent
 			program.WriteString(block[2])
-			continue
 		}
-		guideScript(block[2], &script, &files)
 	}
 	file := filepath.Join(t.TempDir(), "guide.txtar")
 	text := "env XDG_CACHE_HOME=$SHARED_HOME/cache\n" + script.String() + files.String() +

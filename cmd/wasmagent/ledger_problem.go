@@ -76,7 +76,7 @@ func (a *app) ledgerHint(err error) string {
 		if e.Unresolved {
 			return "find out whether it happened, then: " + a.resolveHint(e.Holder.String())
 		}
-		return fmt.Sprintf("call again when it is done; %s shows it", a.showHint(e.Holder.Run))
+		return fmt.Sprintf("try again when it is done; %s shows it", a.showHint(e.Holder.Run))
 	}
 	if e, ok := errors.AsType[*plugins.RunBusyError](err); ok {
 		return fmt.Sprintf("wait until its process has ended; %s shows it", a.showHint(e.Run))

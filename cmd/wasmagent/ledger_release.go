@@ -69,7 +69,7 @@ func (a *app) ledgerRelease(ctx context.Context, key string, wanted func(ledger.
 	}
 	c := found[0]
 	if err := l.Release(ctx, c.Scope, c.Tool, c.Key, reason); err != nil {
-		return tooLong(err)
+		return undecided(err)
 	}
 	return a.printChange(
 		changeJSON{Did: "released", Place: c.Holder.String(), Tool: c.Tool, Scope: c.Scope, Key: c.Key},
@@ -101,15 +101,14 @@ func (a *app) noSuchKey(ctx context.Context, l *ledger.SQLite, key string,
 	if err != nil {
 		return err
 	}
-	var keys []string
-	for _, c := range all {
-		keys = append(keys, c.Key)
+	hint := `a key begins with its tool's name, such as pay:7; ` + a.quoted("show", "RUN") +
+		" shows those of a run"
+	for _, c := range all { // a key that is only similar is another payment
+		if c.Key == c.Tool+":"+key {
+			hint = fmt.Sprintf("a key begins with its tool's name: did you mean %q?", c.Key)
+		}
 	}
-	return &notFoundError{
-		text: fmt.Sprintf("nobody holds the key %q", key),
-		hint: nearHint(key, keys, `a key begins with its tool's name, such as pay:7; `+
-			a.quoted("show", "RUN")+" shows those of a run"),
-	}
+	return &notFoundError{text: fmt.Sprintf("nobody holds the key %q", key), hint: hint}
 }
 
 // maxClaims is how many holders of a key an error names.

@@ -66,7 +66,7 @@ func TestLedgerProblems(t *testing.T) {
 		}},
 		{&plugins.InFlightError{Tool: "pay", Key: "pay:1", Holder: place}, problem{
 			Kind: "in_flight", Exit: 16, Tool: "pay", Key: "pay:1", Holder: "r#2",
-			Hint: `call again when it is done; "wasmagent ledger show r --ledger 'my db'" shows it`,
+			Hint: `try again when it is done; "wasmagent ledger show r --ledger 'my db'" shows it`,
 		}},
 		{&plugins.InFlightError{Tool: "pay", Key: "pay:1", Holder: place, Unresolved: true}, problem{
 			Kind: "needs_reconciliation", Exit: 17, Tool: "pay", Key: "pay:1", Holder: "r#2",

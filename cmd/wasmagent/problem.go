@@ -239,6 +239,10 @@ func (a *app) hintOf(code int, err error) string {
 		if errors.As(err, &carriage) {
 			return "the input is a JSON object; for single fields there is -f name=value"
 		}
+		if errors.As(err, &failure) {
+			return "the input fits the schema, and the tool refused it; " + a.inspectHint(err) +
+				" shows what it says of its input"
+		}
 		return a.inspectHint(err) + " shows the schema of the tool's input"
 	case exitMissingKey:
 		return "the tool was not run; give the input the field that its key is taken from"

@@ -42,7 +42,7 @@ func (a *app) printResult(tool string, r plugins.Result) error {
 		Place: a.record.at(), Copied: r.Copied, Notes: r.Notes,
 	}
 	if r.Copied {
-		out.From = r.From.String()
+		out.From = r.Place.String()
 	}
 	if r.Attempts > 1 {
 		out.Attempts = r.Attempts
@@ -82,7 +82,7 @@ func (a *app) printResultText(r plugins.Result) error {
 		fmt.Fprintf(a.err, "note: %s\n", visible(note))
 	}
 	if r.Copied {
-		fmt.Fprintf(a.err, "copied from %s: the tool was not run\n", visible(r.From.String()))
+		fmt.Fprintf(a.err, "copied from %s: the tool was not run\n", visible(r.Place.String()))
 	}
 	var errs []error
 	for _, b := range r.Content {
