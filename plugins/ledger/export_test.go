@@ -31,6 +31,12 @@ func Forge(ctx context.Context, db *sql.DB, run string, number int, value string
 	return err
 }
 
+// Setting is what the connection that writes has for a pragma.
+func (l *SQLite) Setting(pragma string) (n int, err error) {
+	err = l.w.conn.QueryRowContext(context.Background(), "PRAGMA "+pragma).Scan(&n)
+	return n, err
+}
+
 // PlanOfPlace is how SQLite finds the records of a place.
 func (l *SQLite) PlanOfPlace() (plan string, err error) {
 	var id, parent, unused int

@@ -103,3 +103,14 @@ func TestReadBackup(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWritesAreSafe checks what a commit's promise hangs on: it waits for the disk, and a schema
+// that somebody else has changed calls no functions.
+func TestWritesAreSafe(t *testing.T) {
+	l := open(t, filepath.Join(t.TempDir(), "l.db"))
+	for pragma, want := range map[string]int{"synchronous": 2, "trusted_schema": 0} {
+		if have, err := l.Setting(pragma); have != want || err != nil {
+			t.Errorf("%s is %d, want %d (%v)", pragma, have, want, err)
+		}
+	}
+}

@@ -307,6 +307,11 @@ func TestAbandon(t *testing.T) {
 	if err := other.Abandon(t.Context(), "b", ""); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("want ErrNotFound, have %v", err)
 	}
+	for p, err := range other.Recover(t.Context()) {
+		if err != nil || p.Place != at1 {
+			t.Errorf("nobody waits for %s (%v)", p.Place, err)
+		}
+	}
 	resolve(t, other, at1, ledger.Resolution{Reason: "no"}) // a given up run's write is still resolved
 	if err := other.Verify(t.Context()); err != nil {
 		t.Error(err)

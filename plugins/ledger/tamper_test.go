@@ -320,17 +320,30 @@ func TestTamperedResultIsNotGiven(t *testing.T) {
 // TestClaimLedToAnotherKey has two calls with the same input and different keys, and leads the key
 // of one to the result of the other.
 func TestClaimLedToAnotherKey(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "l.db")
-	l := open(t, path)
 	one, other := intent("a", 1), intent("a", 1)
 	other.Run, other.Key = "b", "pay:other"
-	end(t, l, begin(t, l, one), paid)
-	end(t, l, begin(t, l, other), paid)
-	edit(t, path, "UPDATE claims SET run='b' WHERE key='pay:a1'")
-	one.Run = "c"
-	b, err := l.Begin(t.Context(), one)
-	if _, ok := errors.AsType[*ledger.TamperError](err); !ok {
-		t.Errorf("want a *TamperError, have %+v, %v", b, err)
+	changed := one
+	changed.Run, changed.InputHash = "c", [32]byte{1}
+	same := one
+	same.Run = "c"
+	for _, test := range []struct {
+		sql  string
+		call plugins.Intent
+	}{
+		{"UPDATE claims SET run='b' WHERE key='pay:a1'", same},
+		{"UPDATE claims SET settled=1 WHERE key='pay:a1'", same},
+		{"UPDATE claims SET position=2 WHERE key='pay:a1'", same},
+		{"UPDATE claims SET input_hash=x'01" + strings.Repeat("00", 31) + "' WHERE key='pay:a1'", changed},
+	} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		l := open(t, path)
+		end(t, l, begin(t, l, one), paid)
+		end(t, l, begin(t, l, other), paid)
+		edit(t, path, test.sql)
+		b, err := l.Begin(t.Context(), test.call)
+		if _, ok := errors.AsType[*ledger.TamperError](err); !ok {
+			t.Errorf("%s: want a *TamperError, have %+v, %v", test.sql, b, err)
+		}
 	}
 }
 
