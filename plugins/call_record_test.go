@@ -302,7 +302,8 @@ func TestUnrecordedEndsAreTold(t *testing.T) {
 		fails error
 		text  string
 	}{
-		{value(`{"receipt":17}`), nil, `tool "pay" gave a result, which is not recorded: the disk is full`},
+		{value(`{"receipt":17}`), nil,
+			`tool "pay" gave a result, which is not recorded: the disk is full`},
 		{plugins.Output{}, refused, "the disk is full; it failed with: "},
 	} {
 		spy := replies("pay", abi.EffectWrite, test.gives, test.fails)

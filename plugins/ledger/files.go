@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// anchor is a file that must stay where it was when the ledger was opened. SQLite goes on writing to
-// one that has lost its name, and so does nobody else: what is recorded there is lost.
+// anchor is a file that must stay where it was when the ledger was opened. SQLite goes on writing
+// to one that has lost its name, where nobody will look for it.
 type anchor struct {
 	path string
 	info os.FileInfo

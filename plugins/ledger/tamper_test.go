@@ -333,7 +333,8 @@ func TestClaimLedToAnotherKey(t *testing.T) {
 		{"UPDATE claims SET run='b' WHERE key='pay:a1'", same},
 		{"UPDATE claims SET settled=1 WHERE key='pay:a1'", same},
 		{"UPDATE claims SET position=2 WHERE key='pay:a1'", same},
-		{"UPDATE claims SET input_hash=x'01" + strings.Repeat("00", 31) + "' WHERE key='pay:a1'", changed},
+		{"UPDATE claims SET input_hash=x'01" + strings.Repeat("00", 31) + "' WHERE key='pay:a1'",
+			changed},
 	} {
 		path := filepath.Join(t.TempDir(), "l.db")
 		l := open(t, path)
