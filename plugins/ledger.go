@@ -40,7 +40,7 @@ type Intent struct {
 // had the same key and input.
 type Begun struct {
 	ID     string // to End it by; "" when it is Done
-	Key    string // to run with: the recorded one when a call is run again after a crash
+	Key    string // to run with: a call that is run again keeps the one it had, if it had any
 	Done   bool
 	Output Output // when it is Done and gave a result
 	Err    error  // when it is Done and failed: a *ToolError with a *RecordedError as its cause

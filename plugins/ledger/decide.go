@@ -59,10 +59,10 @@ type verdict struct {
 }
 
 // slotOf is the slot that a call claims, and whether it claims any: a call that is run again keeps
-// the one it had.
+// the one it had. One that had none takes what has been declared since.
 func slotOf(in *plugins.Intent, p *past) (slot, bool) {
 	s := slot{in.Scope, in.Tool, in.Key}
-	if p != nil {
+	if p != nil && p.slot.key != "" {
 		s = p.slot
 	}
 	return s, s.key != "" && effectOf(in, p) != abi.EffectRead

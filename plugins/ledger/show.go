@@ -26,13 +26,18 @@ type Run struct {
 // Pending is a call that is over and whose outcome, or whose key, waits for somebody.
 type Pending struct {
 	Place            plugins.Place
-	Scope, Tool, Key string // Key may be ""
-	Effect           abi.Effect
+	Scope, Tool, Key string     // Key may be ""
+	Effect           abi.Effect // when it began
 	Began            time.Time
 	Why              string // crashed, stopped (by its caller, or by the host's fault) or failed
-	Person           bool   // Resolve must say what happened; else the run runs it again
-	Input            []byte // JSON
-	intent           int    // its record's number
+
+	// Person is that Resolve must say what happened. Else the call runs when its run begins it again,
+	// unless its tool is a write by then: that is refused with a *plugins.ReconciliationError, and
+	// Resolve helps.
+	Person bool
+
+	Input  []byte // JSON
+	intent int    // its record's number
 }
 
 // Claim is a key that is held.
