@@ -3,6 +3,7 @@ package plugins
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
@@ -68,6 +69,18 @@ func recall(b Begun, notes []string) (Result, error) {
 		return Result{}, HostFault(b.Err)
 	}
 	return Result{Output: b.Output, Key: b.Key, Copied: true, Place: b.Place, Notes: notes}, nil
+}
+
+// endWithCaller records the call of a tool that ended its goroutine, which nothing can stop: there
+// is nobody any more to be told.
+func (r *Registry) endWithCaller(ctx context.Context, b Begun, e *entry, attempts int) error {
+	err := e.fail(ErrMalformedResult,
+		&PanicError{"it ended its goroutine (runtime.Goexit)", debug.Stack()})
+	err.Attempts, err.Place = attempts, b.Place
+	if lost := r.end(ctx, b, e, Output{}, attempts, err); lost != nil {
+		return lost
+	}
+	return err
 }
 
 // end records how the call ended, also when the caller has gone: what ran must be written down.

@@ -234,3 +234,22 @@ func TestRacingCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalInAHostFault: a refusal that is not the outcome itself, since the host's own fault came
+// after it, leaves open what happened.
+func TestRefusalInAHostFault(t *testing.T) {
+	refusal := &plugins.ToolError{Kind: plugins.ErrInvalidInput, Err: &abi.Failure{Message: "no"}}
+	for err, want := range map[error]plugins.State{
+		refusal:                    plugins.Released,
+		plugins.HostFault(refusal): plugins.Unknown,
+		plugins.HostFault(fmt.Errorf("the disk broke: %w", refusal)): plugins.Unknown,
+	} {
+		l := new(noteLedger)
+		r := registry(t, &plugins.Options{Ledger: l},
+			replies("pay", abi.EffectWrite, plugins.Output{}, err))
+		_, _ = r.Call(t.Context(), plugins.Call{Tool: "pay", Run: "r", Position: 1})
+		if len(l.ends) != 1 || l.ends[0].State != want {
+			t.Errorf("%v: recorded %+v, want the state %d", err, l.ends, want)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"strconv"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -73,15 +72,16 @@ const (
 	Released              // the key is free again
 )
 
-// stateAfter is what becomes of a claim by the tool's effect and the way its call ended.
+// stateAfter is what becomes of a claim by the tool's effect and the way its call ended. Only a
+// refusal that is the end itself, and not the cause of another, says that nothing happened.
 func stateAfter(effect abi.Effect, err error) State {
-	tool, isTool := errors.AsType[*ToolError](err)
+	tool, isTool := err.(*ToolError)
 	switch {
 	case err == nil:
 		return Done
 	case effect == abi.EffectIdempotent, effect == abi.EffectRead:
 		return Released
-	case isTool && tool.Kind == ErrInvalidInput:
+	case isTool && tool.Kind == ErrInvalidInput && !is[*hostFault](err):
 		return Released
 	}
 	return Unknown
