@@ -104,6 +104,47 @@ func TestReadBackup(t *testing.T) {
 	}
 }
 
+// TestReadLeavesNoFiles checks that looking at a ledger leaves its folder as it was, and takes no
+// log away that somebody still needs.
+func TestReadLeavesNoFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	names := func() string {
+		t.Helper()
+		files, err := os.ReadDir(filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, f := range files {
+			all = append(all, f.Name())
+		}
+		return strings.Join(all, " ")
+	}
+	look := func() {
+		t.Helper()
+		before := names()
+		l, err := ledger.Open(t.Context(), path, &ledger.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(l.Verify(t.Context()), l.Close()); err != nil {
+			t.Error(err)
+		}
+		if after := names(); after != before {
+			t.Errorf("have %s, want %s", after, before)
+		}
+	}
+	leave(t, path, intent("a", 1), nil)
+	look()
+	if want := "l.db l.db-owners"; names() != want {
+		t.Errorf("have %s, want %s", names(), want)
+	}
+	l := open(t, path)
+	begin(t, l, intent("b", 1))
+	look()
+	begin(t, l, intent("b", 2))
+}
+
 // TestWritesAreSafe checks what a commit's promise hangs on: it waits for the disk, and a schema
 // that somebody else has changed calls no functions.
 func TestWritesAreSafe(t *testing.T) {

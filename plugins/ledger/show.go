@@ -146,10 +146,13 @@ func (l *SQLite) Recover(ctx context.Context) iter.Seq2[Pending, error] {
 // view looks at the ledger as it is at one moment.
 func (l *SQLite) view(ctx context.Context, do func(*sql.Conn) error) (err error) {
 	defer func() {
-		err = classify(err)
-		if !errors.Is(err, errStop) {
-			l.wrap(&err)
+		if err == nil || errors.Is(err, errStop) {
+			return
 		}
+		if err = classify(err); l.closing.Load() {
+			err = ErrClosed // whatever the driver says of it
+		}
+		l.wrap(&err)
 	}()
 	conn, err := l.db.Conn(ctx)
 	if err != nil {

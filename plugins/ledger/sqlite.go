@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -19,7 +20,9 @@ const DefaultWait = 10 * time.Second
 
 // Options of Open. Zero fields are the documented defaults.
 type Options struct {
-	// ReadOnly opens a ledger to look at it: the file must be there, and nothing is written.
+	// ReadOnly opens a ledger to look at it: the file must be there, and nothing is written. Files
+	// beside it, which readers and writers share, are there only while it is open, unless a crash
+	// has left them.
 	ReadOnly bool
 
 	// Wait is how long an operation waits for the transactions of other processes before it gives
@@ -42,6 +45,7 @@ type SQLite struct {
 	open    map[string]*Record     // the intents that were given to callers, by their IDs
 	running map[plugins.Place]bool // where they are
 
+	closing  atomic.Bool
 	closed   sync.Once
 	closeErr error
 }
@@ -87,20 +91,25 @@ func (l *SQLite) openToRead(ctx context.Context) (err error) {
 	if err := checkFile(ctx, l.path); err != nil {
 		return err
 	}
-	params := []string{"mode=ro", "_dqs=false", l.busy()}
-	if l.db, err = sql.Open("sqlite", dsn(l.path, params...)); err != nil {
-		return err
+	access := []string{"mode=ro"}
+	if !hasLog(l.path) { // only who may write takes away the files that readers and writers share
+		access = []string{"mode=rw", "_pragma=query_only(on)"}
 	}
-	err = checkVersion(ctx, l.db)
+	err = l.connectToRead(ctx, access...)
 	if code(err) != sqlite3.SQLITE_READONLY && code(err) != sqlite3.SQLITE_CANTOPEN || hasLog(l.path) {
 		return err
 	}
-	// SQLite wants to make the files that readers and writers share, and this user may not. Without
-	// a write-ahead log nobody writes, and all there is lies in the file: a backup, most likely.
+	// SQLite wants to make those files, and this user may not. Without a write-ahead log nobody
+	// writes, and all there is lies in the file: a backup, most likely.
 	if err := l.db.Close(); err != nil {
 		return err
 	}
-	if l.db, err = sql.Open("sqlite", dsn(l.path, append(params, "immutable=1")...)); err != nil {
+	return l.connectToRead(ctx, "mode=ro", "immutable=1")
+}
+
+func (l *SQLite) connectToRead(ctx context.Context, params ...string) (err error) {
+	l.db, err = sql.Open("sqlite", dsn(l.path, append(params, "_dqs=false", l.busy())...))
+	if err != nil {
 		return err
 	}
 	return checkVersion(ctx, l.db)
@@ -200,9 +209,21 @@ func noTables(ctx context.Context, db queryer) (bool, error) {
 	return n == 0, err
 }
 
+// mayWrite tells why nothing can be written.
+func (l *SQLite) mayWrite() error {
+	switch {
+	case l.closing.Load():
+		return ErrClosed
+	case l.w == nil:
+		return ErrReadOnly
+	}
+	return nil
+}
+
 // Close waits for what is being recorded and gives the file free. Calls that were begun and not
 // ended stay as they are, as after a crash.
 func (l *SQLite) Close() error {
+	l.closing.Store(true)
 	l.closed.Do(func() {
 		var errs []error
 		if l.w != nil {
