@@ -33,6 +33,15 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the %s has %d bytes, a ledger takes at most %d", e.What, e.Size, e.Max)
 }
 
+// UnsafeError is a ledger that another user could change. Nothing was written to it.
+type UnsafeError struct {
+	Path   string // of the file or folder
+	Detail string // what is wrong with it
+	Do     string // what to do about it, with what to type
+}
+
+func (e *UnsafeError) Error() string { return fmt.Sprintf("%s: %s; %s", e.Path, e.Detail, e.Do) }
+
 // TamperError is a place where the ledger is not as it was written: a record was changed or is
 // gone, or a table that is made of the records says otherwise.
 type TamperError struct {

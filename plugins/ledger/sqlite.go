@@ -51,7 +51,8 @@ type SQLite struct {
 }
 
 // Open opens the ledger in the file path, and makes it with its folder if it is not there. A file
-// that is something else is left alone: ErrNotLedger, ErrNewer. Close must be called.
+// that is something else is left alone: ErrNotLedger, ErrNewer. So is one that other users could
+// change, unless it is only to be read: *UnsafeError. Close must be called.
 func Open(ctx context.Context, path string, opts *Options) (_ *SQLite, err error) {
 	defer func() {
 		if err != nil {
@@ -125,6 +126,9 @@ func (l *SQLite) openToWrite(ctx context.Context) error {
 	none, err := empty(l.path)
 	if err == nil && !none {
 		err = checkFile(ctx, l.path)
+	}
+	if err == nil {
+		err = checkSafe(l.path, l.owners())
 	}
 	if err != nil {
 		return err
