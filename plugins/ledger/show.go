@@ -51,12 +51,17 @@ type Claim struct {
 func (l *SQLite) Runs(ctx context.Context) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		err := l.view(ctx, func(conn *sql.Conn) error {
-			names, err := runNames(ctx, conn)
+			rows, err := readRuns(ctx, conn)
 			if err != nil {
 				return err
 			}
-			for _, name := range names {
-				r, err := l.readRun(ctx, conn, name)
+			s, err := l.newSurvey(ctx, conn)
+			if err != nil {
+				return err
+			}
+			defer s.calls.Close()
+			for _, row := range rows {
+				r, err := s.run(ctx, row)
 				if err != nil {
 					return err
 				}
@@ -166,21 +171,25 @@ func (l *SQLite) view(ctx context.Context, do func(*sql.Conn) error) (err error)
 	return do(conn)
 }
 
-func runNames(ctx context.Context, conn *sql.Conn) ([]string, error) {
-	rows, err := conn.QueryContext(ctx, "SELECT run FROM runs ORDER BY id")
+// readRuns reads the table of runs, the oldest first.
+func readRuns(ctx context.Context, conn *sql.Conn) ([]*run, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT run, owner, records, head, abandoned FROM runs "+
+		"ORDER BY id")
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var names []string
+	var all []*run
 	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
+		r := &run{found: true}
+		var head []byte
+		if err := rows.Scan(&r.name, &r.owner, &r.records, &head, &r.abandoned); err != nil {
 			return nil, err
 		}
-		names = append(names, name)
+		copy(r.head[:], head)
+		all = append(all, r)
 	}
-	return names, rows.Err()
+	return all, rows.Err()
 }
 
 func readClaims(ctx context.Context, conn *sql.Conn, where string, args ...any) ([]*claim, error) {

@@ -67,9 +67,13 @@ func checkIntegrity(ctx context.Context, conn *sql.Conn) error {
 
 // allNames lists every run that any table knows.
 func allNames(ctx context.Context, conn *sql.Conn) ([]string, error) {
-	names, err := runNames(ctx, conn)
+	known, err := readRuns(ctx, conn)
 	if err != nil {
 		return nil, err
+	}
+	names := make([]string, len(known))
+	for i, r := range known {
+		names[i] = r.name
 	}
 	rows, err := conn.QueryContext(ctx, "SELECT DISTINCT run FROM (SELECT run FROM records "+
 		"UNION SELECT run FROM claims) WHERE run NOT IN (SELECT run FROM runs) ORDER BY run")
