@@ -29,7 +29,7 @@ func at(where string) {
 // whatever is queued meanwhile goes into the next one together.
 type writer struct {
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt // by their text
+	same  *prepared // conn
 	wait  time.Duration
 	sound func() error // tells why nothing may be written
 
@@ -55,7 +55,7 @@ func newWriter(ctx context.Context, db *sql.DB, wait time.Duration, sound func()
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn, stmts: map[string]*sql.Stmt{}, wait: wait, sound: sound,
+	w := &writer{conn: conn, same: prepare(conn), wait: wait, sound: sound,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go w.run()
 	return w, nil
@@ -136,24 +136,7 @@ func (w *writer) close() error {
 	w.signal()
 	w.mu.Unlock()
 	<-w.stopped
-	var errs []error
-	for _, s := range w.stmts {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(append(errs, w.conn.Close())...)
-}
-
-// stmt prepares a statement once: a call has ten of them, which take longer to prepare than to
-// carry out.
-func (w *writer) stmt(query string) (*sql.Stmt, error) {
-	if s := w.stmts[query]; s != nil {
-		return s, nil
-	}
-	s, err := w.conn.PrepareContext(context.Background(), query)
-	if err == nil {
-		w.stmts[query] = s
-	}
-	return s, err
+	return errors.Join(w.same.close(), w.conn.Close())
 }
 
 func (w *writer) run() {

@@ -21,23 +21,21 @@ const (
 // survey is a look at all runs at one moment. What is the same for many is asked once.
 type survey struct {
 	l     *SQLite
-	calls *sql.Stmt              // the records of a run
+	conn  *prepared
 	held  map[plugins.Place]bool // the calls whose keys are not settled
 	lives map[string]bool        // owners that were asked for; a dead one never lives again
 }
 
 func (l *SQLite) newSurvey(ctx context.Context, conn *sql.Conn) (*survey, error) {
-	s := &survey{l: l, held: map[plugins.Place]bool{}, lives: map[string]bool{}}
 	held, err := readClaims(ctx, conn, "WHERE settled = 0")
 	if err != nil {
 		return nil, err
 	}
+	s := &survey{l: l, conn: prepare(conn), held: map[plugins.Place]bool{}, lives: map[string]bool{}}
 	for _, c := range held {
 		s.held[c.place] = true
 	}
-	s.calls, err = conn.PrepareContext(ctx,
-		"SELECT "+short+", hash FROM records WHERE run = ? ORDER BY number")
-	return s, err
+	return s, nil
 }
 
 // run reads how a run stands.
@@ -90,7 +88,8 @@ var short = strings.Replace(columns, "input, value, content,", "NULL, NULL, NULL
 
 // readCalls reads the histories of a run's calls, by position, and when the run began.
 func (s *survey) readCalls(ctx context.Context, r *Run) (map[int]*history, error) {
-	rows, err := s.calls.QueryContext(ctx, r.Name)
+	rows, err := s.conn.QueryContext(ctx,
+		"SELECT "+short+", hash FROM records WHERE run = ? ORDER BY number", r.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -99,8 +99,9 @@ func checkFile(ctx context.Context, path string) (err error) {
 	return checkVersion(ctx, db)
 }
 
-// queryer is a database or one connection to it.
+// queryer is a database, one connection to it, or that with statements that are prepared.
 type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 

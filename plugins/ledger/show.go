@@ -59,7 +59,7 @@ func (l *SQLite) Runs(ctx context.Context) iter.Seq2[Run, error] {
 			if err != nil {
 				return err
 			}
-			defer s.calls.Close()
+			defer s.conn.close()
 			for _, row := range rows {
 				r, err := s.run(ctx, row)
 				if err != nil {
@@ -172,7 +172,7 @@ func (l *SQLite) view(ctx context.Context, do func(*sql.Conn) error) (err error)
 }
 
 // readRuns reads the table of runs, the oldest first.
-func readRuns(ctx context.Context, conn *sql.Conn) ([]*run, error) {
+func readRuns(ctx context.Context, conn queryer) ([]*run, error) {
 	rows, err := conn.QueryContext(ctx, "SELECT run, owner, records, head, abandoned FROM runs "+
 		"ORDER BY id")
 	if err != nil {
@@ -192,7 +192,7 @@ func readRuns(ctx context.Context, conn *sql.Conn) ([]*run, error) {
 	return all, rows.Err()
 }
 
-func readClaims(ctx context.Context, conn *sql.Conn, where string, args ...any) ([]*claim, error) {
+func readClaims(ctx context.Context, conn queryer, where string, args ...any) ([]*claim, error) {
 	rows, err := conn.QueryContext(ctx,
 		"SELECT scope, tool, key, run, position, input_hash, settled FROM claims "+where, args...)
 	if err != nil {
@@ -215,7 +215,7 @@ func readClaims(ctx context.Context, conn *sql.Conn, where string, args ...any) 
 }
 
 // eachRecord calls do with every record of a run, checked.
-func eachRecord(ctx context.Context, conn *sql.Conn, name string,
+func eachRecord(ctx context.Context, conn queryer, name string,
 	do func(*Record, error) error) error {
 	rows, err := conn.QueryContext(ctx,
 		"SELECT "+columns+", hash FROM records WHERE run = ? ORDER BY number", name)

@@ -21,7 +21,7 @@ type tx struct {
 // stmt gives the prepared statement, or nil when the transaction has an error.
 func (t *tx) stmt(query string) (s *sql.Stmt) {
 	if t.err == nil {
-		s, t.err = t.w.stmt(query)
+		s, t.err = t.w.same.stmt(context.Background(), query)
 	}
 	if t.err != nil {
 		return nil

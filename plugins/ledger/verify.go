@@ -45,9 +45,11 @@ func verifyAll(ctx context.Context, conn *sql.Conn) error {
 
 // verifyRuns lists what is wrong with runs.
 func verifyRuns(ctx context.Context, conn *sql.Conn, names []string) (found []error, err error) {
+	same := prepare(conn)
+	defer same.close()
 	for _, name := range names {
 		c := &chain{name: name, claims: map[slot]*claim{}}
-		if err := c.verify(ctx, conn); err != nil {
+		if err := c.verify(ctx, same); err != nil {
 			return found, err
 		}
 		found = append(found, c.found...)
@@ -107,7 +109,7 @@ func (c *chain) tampered(position, record int, detail string) {
 	c.found = append(c.found, &TamperError{c.name, position, record, detail})
 }
 
-func (c *chain) verify(ctx context.Context, conn *sql.Conn) error {
+func (c *chain) verify(ctx context.Context, conn queryer) error {
 	var copies []*Record
 	err := eachRecord(ctx, conn, c.name, func(r *Record, err error) error {
 		c.follow(r, err)
@@ -173,7 +175,7 @@ func (c *chain) claim(r *Record) {
 }
 
 // compareRun compares the chain with the table of runs, which knows where it ends.
-func (c *chain) compareRun(ctx context.Context, conn *sql.Conn) error {
+func (c *chain) compareRun(ctx context.Context, conn queryer) error {
 	var owner string
 	var records int
 	var head []byte
@@ -206,7 +208,7 @@ func (c *chain) compareRun(ctx context.Context, conn *sql.Conn) error {
 }
 
 // compareClaims compares the claims that the records make with the table of claims.
-func (c *chain) compareClaims(ctx context.Context, conn *sql.Conn) error {
+func (c *chain) compareClaims(ctx context.Context, conn queryer) error {
 	held, err := readClaims(ctx, conn, "WHERE run = ?", c.name)
 	if err != nil {
 		return err
@@ -232,7 +234,7 @@ func (c *chain) compareClaims(ctx context.Context, conn *sql.Conn) error {
 }
 
 // checkCopy checks that the record which a copy is of is there.
-func (c *chain) checkCopy(ctx context.Context, conn *sql.Conn, r *Record) error {
+func (c *chain) checkCopy(ctx context.Context, conn queryer, r *Record) error {
 	var n int
 	err := conn.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE run = ? AND number = ? AND "+
 		"position = ? AND scope = ? AND tool = ? AND key = ? AND input_hash = ? AND state = 'done'",
