@@ -68,7 +68,7 @@ func (a *app) isKey(ctx context.Context, l *ledger.SQLite, name string, err erro
 	if !ok || name == "" {
 		return err
 	}
-	claims, listErr := heldKeys(ctx, l, name)
+	claims, listErr := heldKeys(ctx, l, keyOf(name))
 	if listErr != nil || len(claims) == 0 {
 		return err
 	}
@@ -154,7 +154,7 @@ func (r *recordJSON) words() []string {
 	case ledger.KindCopy:
 		return []string{callText(r.Tool, "", r.Key), "copied from " + r.From}
 	case ledger.KindRelease:
-		return []string{fmt.Sprintf("the key %s is free", r.Key)}
+		return []string{fmt.Sprintf("the key %s is free", keyText(r.Key))}
 	case ledger.KindAbandon:
 		return []string{"nothing begins in this run any more"}
 	}
@@ -198,7 +198,7 @@ func callText(tool, effect, key string) string {
 		more = append(more, effect)
 	}
 	if key != "" {
-		more = append(more, "key "+key)
+		more = append(more, "key "+keyText(key))
 	}
 	if len(more) == 0 {
 		return tool
