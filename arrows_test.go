@@ -16,9 +16,16 @@ const module = "github.com/wasmagent/wasmagent"
 var arrows = map[string][]string{
 	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
 	"abi":                 {},
+	"agentloop":           {"abi", "agentloop/...", "plugins"},
+	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
+	"agentloop/message":   {},
+	"agentloop/provider":  {"agentloop/message"},
+	"agentloop/session":   {"agentloop/message"},
+	"agentloop/tokens":    {"agentloop/message"},
 	"abi/abihost":         {"abi", "abi/transcode"},
 	"abi/transcode":       {},
 	"build":               {"abi", "abi/abihost", "host"},
+	"config":              {},
 	"cmd/wasmagent":       {"..."},
 	"host":                {"abi", "abi/...", "host/..."},
 	"host/conform":        {"abi", "abi/...", "host"},
@@ -35,8 +42,9 @@ var arrows = map[string][]string{
 // below says the same for all packages below a folder, for those that the table above does not
 // name.
 var below = map[string][]string{
-	"host/internal/": {},
-	"pdk/internal/":  {"abi", "pdk/internal/..."},
+	"agentloop/provider/": {"agentloop/message", "agentloop/provider", "agentloop/provider/..."},
+	"host/internal/":      {},
+	"pdk/internal/":       {"abi", "pdk/internal/..."},
 }
 
 // owners says which dependency only some packages may name.
