@@ -261,6 +261,9 @@ func TestAppendRefuses(t *testing.T) {
 
 // The longest line that may be written can be read.
 func TestLongestLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a line of 32 MiB")
+	}
 	d := openDir(t)
 	s := create(t, d, "s")
 	empty := len(`{"role":"user","text":""}` + "\n")
@@ -581,6 +584,9 @@ func TestBadMeta(t *testing.T) {
 }
 
 func TestListLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes ten thousand files")
+	}
 	d := openDir(t)
 	for i := range MaxSessions {
 		writeFile(t, d, fmt.Sprintf("s%d.jsonl", i), "")
