@@ -1,0 +1,202 @@
+package agentloop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// maxSideBySide is how many calls run at once when Loop.Parallel is set.
+const maxSideBySide = 8
+
+// call is a call of the model's on its way to a result.
+type call struct {
+	message.Call         // with the arguments that it runs with
+	position     int     // among all calls of the conversation, from 1
+	tool         offered // once it is known
+	cutOff       bool    // it is the last thing the model could say
+	started      bool
+	done         chan struct{} // closed when a call that was started has ended
+	out          plugins.Output
+	err          error
+	failure      string // err for the model, without a count of how often
+}
+
+// What calls end with that were not run, or not to their end.
+var (
+	errNotRun      = fmt.Errorf("the call was not run: %w", context.Canceled)
+	errInterrupted = errors.New("the call was interrupted")
+)
+
+// answerCalls runs the calls of a turn and records a result for each, in their order. It does so
+// also when the run ends in the middle: what was not begun then is not run. The error ends the run.
+func (r *run) answerCalls(ctx context.Context, reply *message.Message) (err error) {
+	rest := r.take(reply)
+	var work sync.WaitGroup
+	defer func() {
+		if r.gone {
+			r.cancel() // a panic of who listens comes through here
+		}
+		work.Wait()
+		for _, c := range rest {
+			if e := r.settle(ctx, c); err == nil {
+				err = e
+			}
+		}
+	}()
+	for len(rest) > 0 {
+		group := rest[:r.sideBySide(rest)]
+		r.begin(ctx, group, &work)
+		for _, c := range group {
+			if c.done != nil {
+				<-c.done
+			}
+			rest = rest[1:]
+			if err := r.settle(ctx, c); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return stopped(ctx)
+		}
+	}
+	return nil
+}
+
+// refuseCalls records results for calls that are not to be run at all.
+func (r *run) refuseCalls(ctx context.Context, reply *message.Message) {
+	for _, c := range r.take(reply) {
+		_ = r.settle(ctx, c) // the run ends with an error already
+	}
+}
+
+// take makes a turn's calls ready to be run.
+func (r *run) take(reply *message.Message) []*call {
+	calls := make([]call, len(reply.Calls))
+	list := make([]*call, len(calls))
+	l := r.loop
+	for i := range calls {
+		l.mu.Lock()
+		l.calls++
+		calls[i] = call{Call: reply.Calls[i], position: l.calls, err: errNotRun}
+		l.mu.Unlock()
+		list[i] = &calls[i]
+	}
+	if len(list) > 0 {
+		list[len(list)-1].cutOff = reply.Finish == message.FinishLength
+	}
+	return list
+}
+
+// sideBySide is how many of the next calls may run at once: one, or all up to the next that does
+// more than read.
+func (r *run) sideBySide(next []*call) int {
+	n := 0
+	for r.loop.Parallel && n < len(next) {
+		tool, err := r.offer.find(next[n].Name)
+		if err != nil || tool.Effect != abi.EffectRead {
+			break
+		}
+		n++
+	}
+	return max(n, 1)
+}
+
+// begin brings calls through the gates, one after another, and starts those that get through. The
+// calls of a larger group are left running.
+func (r *run) begin(ctx context.Context, group []*call, work *sync.WaitGroup) {
+	slots := make(chan struct{}, maxSideBySide)
+	for _, c := range group {
+		if ctx.Err() != nil {
+			return
+		}
+		if c.err = r.admit(ctx, c); c.err != nil {
+			if !FeedsModel(c.err) {
+				return
+			}
+			continue
+		}
+		c.err = errNotRun
+		r.emit(message.Event{Kind: message.ToolStarted, Call: new(c.Call)})
+		if ctx.Err() != nil {
+			return
+		}
+		c.started, c.err = true, errInterrupted
+		if len(group) == 1 {
+			r.loop.invoke(ctx, c)
+			return
+		}
+		c.done = make(chan struct{})
+		work.Go(func() {
+			defer close(c.done)
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			r.loop.invoke(ctx, c)
+		})
+	}
+}
+
+// admit is the gates before a tool, in their order: the name, the arguments, the hook, permission.
+func (r *run) admit(ctx context.Context, c *call) (err error) {
+	if c.tool, err = r.offer.find(c.Name); err != nil {
+		return err
+	}
+	if err := c.readArguments(); err != nil {
+		return err
+	}
+	if hook := r.loop.Hooks.BeforeTool; hook != nil {
+		changed, err := hook(ctx, c.Call)
+		if denied, ok := errors.AsType[*DeniedError](err); ok {
+			return &DeniedError{c.Name, denied.Reason}
+		}
+		if err != nil {
+			return hookError(ctx, "hook before a tool", err)
+		}
+		c.Arguments, c.cutOff = changed, false
+		if err := c.readArguments(); err != nil {
+			return err
+		}
+	}
+	return r.loop.permit(ctx, c)
+}
+
+// readArguments checks that the arguments are an object. None at all are an empty one.
+func (c *call) readArguments() error {
+	text := strings.TrimSpace(c.Arguments)
+	whole := json.Valid([]byte(text))
+	switch {
+	case c.cutOff && !whole:
+		return NewInvalidArguments(c.Name, "they were cut off where the model's answer reached its "+
+			"length limit; make them shorter")
+	case text == "":
+		c.Arguments = "{}"
+		return nil
+	case whole && text[0] == '{':
+		return nil
+	case whole:
+		return NewInvalidArguments(c.Name, "they are not a JSON object")
+	}
+	err := json.Unmarshal([]byte(text), new(any))
+	return NewInvalidArguments(c.Name, fmt.Sprintf("they are not JSON: %v", err))
+}
+
+// invoke calls the tool. It is the only place that does.
+func (l *Loop) invoke(ctx context.Context, c *call) {
+	tools := l.Tools
+	if c.tool.own {
+		tools = l.own
+	}
+	result, err := tools.Call(ctx, plugins.Call{
+		ID:    c.ID,
+		Tool:  c.Name,
+		Input: json.RawMessage(c.Arguments),
+	})
+	c.out, c.err = result.Output, err
+}
