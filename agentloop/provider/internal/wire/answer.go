@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +34,8 @@ func (a *Answer) JSON(v any) error {
 	return nil
 }
 
-// Events reads a streamed answer. An error is the last thing it gives.
+// Events reads a streamed answer. An error is the last thing it gives. Events without data, which
+// some servers send to keep a connection open, are left out.
 func (a *Answer) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := newEventReader(a.body)
@@ -41,6 +43,9 @@ func (a *Answer) Events() iter.Seq2[Event, error] {
 			event, err := r.next()
 			if errors.Is(err, io.EOF) {
 				return
+			}
+			if err == nil && len(bytes.TrimSpace(event.Data)) == 0 {
+				continue
 			}
 			if !yield(event, err) || err != nil {
 				return
