@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -35,64 +34,57 @@ var (
 	errInterrupted = errors.New("the call was interrupted")
 )
 
-// answerCalls runs the calls of a turn and records a result for each, in their order. It does so
-// also when the run ends in the middle: what was not begun then is not run. The error ends the run.
-func (r *run) answerCalls(ctx context.Context, reply *message.Message) (err error) {
-	rest := r.take(reply)
-	var work sync.WaitGroup
-	defer func() {
-		if r.gone {
-			r.cancel() // a panic of who listens comes through here
+// take makes the calls of the model's last message the next to be run.
+func (r *run) take(reply *message.Message) {
+	l := r.loop
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.rest = make([]*call, len(reply.Calls))
+	for i := range r.rest {
+		l.calls++
+		r.rest[i] = &call{Call: reply.Calls[i], position: l.calls, err: errNotRun}
+	}
+	if n := len(r.rest); n > 0 {
+		r.rest[n-1].cutOff = reply.Finish == message.FinishLength
+	}
+}
+
+// runCalls runs the calls that were taken and records a result for each, in their order. The error
+// ends the run; close does what is left to do then.
+func (r *run) runCalls(ctx context.Context) error {
+	for len(r.rest) > 0 {
+		if ctx.Err() != nil {
+			return stopped(ctx)
 		}
-		work.Wait()
-		for _, c := range rest {
-			if e := r.settle(ctx, c); err == nil {
-				err = e
-			}
-		}
-	}()
-	for len(rest) > 0 {
-		group := rest[:r.sideBySide(rest)]
-		r.begin(ctx, group, &work)
+		group := r.rest[:r.sideBySide(r.rest)]
+		r.begin(ctx, group)
 		for _, c := range group {
 			if c.done != nil {
 				<-c.done
 			}
-			rest = rest[1:]
+			r.rest = r.rest[1:]
 			if err := r.settle(ctx, c); err != nil {
 				return err
 			}
-		}
-		if ctx.Err() != nil {
-			return stopped(ctx)
 		}
 	}
 	return nil
 }
 
-// refuseCalls records results for calls that are not to be run at all.
-func (r *run) refuseCalls(ctx context.Context, reply *message.Message) {
-	for _, c := range r.take(reply) {
-		_ = r.settle(ctx, c) // the run ends with an error already
+// close ends what a run has begun, however it comes to its end: calls that still run are waited
+// for, and each call that has no result gets one.
+func (r *run) close(ctx context.Context) (err error) {
+	if len(r.rest) > 0 {
+		r.cancel() // calls may be running while a panic of who listens comes through here
 	}
-}
-
-// take makes a turn's calls ready to be run.
-func (r *run) take(reply *message.Message) []*call {
-	calls := make([]call, len(reply.Calls))
-	list := make([]*call, len(calls))
-	l := r.loop
-	for i := range calls {
-		l.mu.Lock()
-		l.calls++
-		calls[i] = call{Call: reply.Calls[i], position: l.calls, err: errNotRun}
-		l.mu.Unlock()
-		list[i] = &calls[i]
+	r.work.Wait()
+	for _, c := range r.rest {
+		if e := r.settle(ctx, c); err == nil {
+			err = e
+		}
 	}
-	if len(list) > 0 {
-		list[len(list)-1].cutOff = reply.Finish == message.FinishLength
-	}
-	return list
+	r.rest = nil
+	return err
 }
 
 // sideBySide is how many of the next calls may run at once: one, or all up to the next that does
@@ -111,7 +103,7 @@ func (r *run) sideBySide(next []*call) int {
 
 // begin brings calls through the gates, one after another, and starts those that get through. The
 // calls of a larger group are left running.
-func (r *run) begin(ctx context.Context, group []*call, work *sync.WaitGroup) {
+func (r *run) begin(ctx context.Context, group []*call) {
 	slots := make(chan struct{}, maxSideBySide)
 	for _, c := range group {
 		if ctx.Err() != nil {
@@ -134,7 +126,7 @@ func (r *run) begin(ctx context.Context, group []*call, work *sync.WaitGroup) {
 			return
 		}
 		c.done = make(chan struct{})
-		work.Go(func() {
+		r.work.Go(func() {
 			defer close(c.done)
 			slots <- struct{}{}
 			defer func() { <-slots }()

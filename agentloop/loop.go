@@ -91,36 +91,16 @@ type Loop struct {
 // for one iteration; while it lasts, any other Run gives ErrBusy.
 func (l *Loop) Run(ctx context.Context, input ...message.Message) iter.Seq2[message.Event, error] {
 	return func(yield func(message.Event, error) bool) {
-		ended, err, gone := l.run(ctx, input, yield)
+		r := &run{loop: l, yield: yield}
+		ended, err := r.hold(ctx, input)
 		switch {
-		case gone:
+		case r.gone:
 		case err != nil:
 			yield(message.Event{}, err)
 		default:
 			yield(ended, nil)
 		}
 	}
-}
-
-// run holds the loop for one run. gone tells that nobody listens any more.
-func (l *Loop) run(ctx context.Context, input []message.Message,
-	yield func(message.Event, error) bool) (ended message.Event, err error, gone bool) {
-	if !l.running.CompareAndSwap(false, true) {
-		return message.Event{}, ErrBusy, false
-	}
-	defer l.running.Store(false)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r := &run{loop: l, yield: yield, cancel: cancel}
-	defer l.clock()()
-	if err := l.configure(); err != nil {
-		return message.Event{}, err, false
-	}
-	if err := r.say(ctx, input); err != nil {
-		return message.Event{}, err, false
-	}
-	ended, err = r.converse(ctx)
-	return ended, err, r.gone
 }
 
 // History gives the conversation so far, without the system prompt. It may be called at any time;

@@ -94,12 +94,12 @@ func text(out plugins.Output) string {
 			parts[i] = strings.ToValidUTF8(b.Text, "\uFFFD")
 			continue
 		}
-		about := []string{b.Type, b.MIME, fmt.Sprintf("%q", b.Name),
-			fmt.Sprintf("%d bytes, which are not shown", len(b.Data))}
-		parts[i] = "[" + abi.CleanText(strings.Join(about, ", "), maxBlockLine) + "]"
+		parts[i] = fmt.Sprintf("[%s, %s, %q, %d bytes, which are not shown]",
+			abi.CleanText(b.Type, maxWord), abi.CleanText(b.MIME, maxWord),
+			abi.CleanText(b.Name, maxWord), len(b.Data))
 	}
 	return strings.Join(parts, "\n")
 }
 
-// maxBlockLine is how many characters the line about a block of content may have.
-const maxBlockLine = 200
+// maxWord is how many characters of a block's type, MIME type and name are told.
+const maxWord = 64

@@ -3,6 +3,7 @@ package agentloop
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/agentloop/tokens"
@@ -17,6 +18,33 @@ type run struct {
 
 	offer   offer
 	failing streak
+
+	rest []*call // of the model's last message: those without a result
+	work sync.WaitGroup
+}
+
+// hold has the loop for itself while the run lasts, and leaves it in order.
+func (r *run) hold(ctx context.Context, input []message.Message) (ended message.Event, err error) {
+	l := r.loop
+	if !l.running.CompareAndSwap(false, true) {
+		return message.Event{}, ErrBusy
+	}
+	defer l.running.Store(false)
+	defer l.clock()()
+	ctx, r.cancel = context.WithCancel(ctx)
+	defer r.cancel()
+	if err := l.configure(); err != nil {
+		return message.Event{}, err
+	}
+	if err := r.say(ctx, input); err != nil {
+		return message.Event{}, err
+	}
+	defer func() {
+		if e := r.close(ctx); err == nil {
+			err = e
+		}
+	}()
+	return r.converse(ctx)
 }
 
 // converse asks the model and runs its calls, by turns, until there is an answer or a reason to
@@ -35,7 +63,7 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 		case err != nil:
 			return message.Event{}, err
 		case len(reply.Calls) > 0:
-			if err := r.answerCalls(ctx, &reply); err != nil {
+			if err := r.runCalls(ctx); err != nil {
 				return message.Event{}, err
 			}
 			if why := r.failing.end(); why != "" {
@@ -66,8 +94,9 @@ func (r *run) turn(ctx context.Context) (message.Message, error) {
 		return message.Message{}, err
 	}
 	usage := r.loop.account(&req, &reply)
-	if err := r.loop.add(ctx, reply); err != nil {
-		r.refuseCalls(ctx, &reply)
+	err = r.loop.add(ctx, reply)
+	r.take(&reply)
+	if err != nil {
 		return message.Message{}, err
 	}
 	r.emit(message.Event{Kind: message.TurnCompleted, Message: &reply})
