@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -129,6 +130,11 @@ func (anthropic) message(req asked, u message.Usage) object {
 			"cache_creation_input_tokens": 0, "output_tokens": 1}}
 }
 
+func (anthropic) output(u message.Usage) object {
+	return object{"output_tokens": u.Output,
+		"output_tokens_details": object{"thinking_tokens": u.Reasoning}}
+}
+
 func (a anthropic) whole(req asked, answer *Answer) any {
 	whole := a.message(req, answer.Usage)
 	blocks := a.blocks(answer)
@@ -141,7 +147,7 @@ func (a anthropic) whole(req asked, answer *Answer) any {
 	}
 	whole["content"] = blocks
 	whole["stop_reason"] = anthropicFinish[answer.finish()]
-	whole["usage"].(object)["output_tokens"] = answer.Usage.Output
+	maps.Copy(whole["usage"].(object), a.output(answer.Usage))
 	return whole
 }
 
@@ -170,7 +176,7 @@ func (a anthropic) events(req asked, answer *Answer) []event {
 	}
 	add("message_delta", object{
 		"delta": object{"stop_reason": anthropicFinish[answer.finish()], "stop_sequence": nil},
-		"usage": object{"output_tokens": answer.Usage.Output}})
+		"usage": a.output(answer.Usage)})
 	add("message_stop", object{})
 	return list
 }

@@ -20,7 +20,7 @@ func TestConversation(t *testing.T) {
 	eachWire(t, func(t *testing.T, wire string, opts provider.Options) {
 		calls := []message.Call{{ID: "c1", Name: "add", Arguments: `{"a": 1, "b": 20}`},
 			{ID: "c2", Name: "now", Arguments: `{}`}}
-		usage := message.Usage{Input: 120, Output: 30, Cached: 100}
+		usage := message.Usage{Input: 120, Output: 30, Cached: 100, Reasoning: 9}
 		server := looptest.NewServer(t,
 			looptest.Answer{Text: "I’ll add and look at the clock.", Reasoning: "Two tools, then.",
 				Calls: calls, Usage: usage},
