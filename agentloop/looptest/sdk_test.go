@@ -67,7 +67,8 @@ func TestOfficialSDKs(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "node", filepath.Join(folder, "check.mjs"), modules)
 	cmd.Stdin = bytes.NewReader(input)
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.HasSuffix(string(out), fmt.Sprintf("%d passed, 0 failed\n", len(servers))) {
+	passed := fmt.Sprintf("%d passed, 0 failed\n", len(servers))
+	if err != nil || !strings.HasSuffix(string(out), passed) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for name, server := range asked {

@@ -107,7 +107,8 @@ func shapeOpenAI(sent []byte) (string, error) {
 	}
 	for _, tool := range body.objects("tools") {
 		f := tool.object("function")
-		fmt.Fprintf(&b, "\ntool %s %q %s", f.text("name"), f.text("description"), raw(f["parameters"]))
+		fmt.Fprintf(&b, "\ntool %s %q %s", f.text("name"), f.text("description"),
+			raw(f["parameters"]))
 	}
 	return b.String(), nil
 }
@@ -172,9 +173,11 @@ func shapeAnthropic(sent []byte) (string, error) {
 			case "text":
 				b.WriteString(block.text("text")) // several of them may have become one
 			case "tool_use":
-				fmt.Fprintf(&b, " calls %s %s %s", block.text("id"), block.text("name"), raw(block["input"]))
+				fmt.Fprintf(&b, " calls %s %s %s", block.text("id"), block.text("name"),
+					raw(block["input"]))
 			case "tool_result":
-				fmt.Fprintf(&b, " answers %s %q %v", block.text("tool_use_id"), block.textOf("content"),
+				fmt.Fprintf(&b, " answers %s %q %v", block.text("tool_use_id"),
+					block.textOf("content"),
 					block["is_error"] == true)
 			case "image", "document":
 			default:

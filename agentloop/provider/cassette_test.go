@@ -205,7 +205,8 @@ func count(got tally, e *exchange, m *message.Message, said message.Delta) (tall
 	}
 	for _, c := range m.Calls {
 		var object map[string]any
-		if err := json.Unmarshal([]byte(c.Arguments), &object); err != nil || c.ID == "" || c.Name == "" {
+		err := json.Unmarshal([]byte(c.Arguments), &object)
+		if err != nil || c.ID == "" || c.Name == "" {
 			return got, fmt.Errorf("call %+v: %v", c, err)
 		}
 	}

@@ -24,14 +24,16 @@ func TestConversation(t *testing.T) {
 		server := looptest.NewServer(t,
 			looptest.Answer{Text: "I’ll add and look at the clock.", Reasoning: "Two tools, then.",
 				Calls: calls, Usage: usage},
-			looptest.Answer{Text: "It is 21, and the clock is broken.", Finish: message.FinishLength})
+			looptest.Answer{Text: "It is 21, and the clock is broken.",
+				Finish: message.FinishLength})
 		m, err := wires[wire](server.URL, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var said message.Delta
 		req := message.Request{
-			Messages: []message.Message{{Role: message.System, Text: "Be brief."}, hello.Messages[0]},
+			Messages: []message.Message{{Role: message.System, Text: "Be brief."},
+				hello.Messages[0]},
 			Tools: []message.Spec{{Name: "add", Description: "Adds.",
 				Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "now"}},
 			Delta: func(d message.Delta) { said.Text += d.Text; said.Reasoning += d.Reasoning },
@@ -52,8 +54,10 @@ func TestConversation(t *testing.T) {
 		for _, want := range map[string][]string{
 			"openai": {`"tool_call_id":"c1"`, `"content":"21"`, `"content":"error: no clock"`,
 				`"reasoning_content":"Two tools, then."`, `"arguments":"{\"a\": 1, \"b\": 20}"`},
-			"anthropic": {`"tool_use_id":"c1"`, `"content":"21"`, `"content":"no clock","is_error":true`,
-				`"signature":"c2lnbmF0dXJl"`, `"thinking":"Two tools, then."`, `"system":"Be brief."`},
+			"anthropic": {`"tool_use_id":"c1"`, `"content":"21"`,
+				`"content":"no clock","is_error":true`,
+				`"signature":"c2lnbmF0dXJl"`, `"thinking":"Two tools, then."`,
+				`"system":"Be brief."`},
 		}[wire] {
 			if !strings.Contains(body, want) {
 				t.Errorf("the second request has no %s:\n%s", want, body)
@@ -82,8 +86,9 @@ func checkFirst(t *testing.T, m *message.Message, said message.Delta, calls []me
 		t.Errorf("have %q and %q, told %+v", m.Text, thought, said)
 	}
 	for i, c := range m.Calls { // arguments may have been compacted by the server
-		if strings.ReplaceAll(c.Arguments, " ", "") == strings.ReplaceAll(calls[i].Arguments, " ", "") {
-			m.Calls[i].Arguments = calls[i].Arguments
+		want := calls[i].Arguments
+		if strings.ReplaceAll(c.Arguments, " ", "") == strings.ReplaceAll(want, " ", "") {
+			m.Calls[i].Arguments = want
 		}
 	}
 	if !reflect.DeepEqual(m.Calls, calls) || m.Finish != message.FinishCalls || m.Model != "m" {
@@ -103,9 +108,11 @@ func TestMetaStaysHere(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = m.Turn(t.Context(), message.Request{Messages: []message.Message{
-			{Role: message.User, Text: "Hello", Meta: map[string]json.RawMessage{"hidden": []byte(`"hidden"`)}},
-			{Role: message.Assistant, Text: "Hi", Model: "hidden", Finish: "hidden", Reasoning: []message.Reasoning{
-				{Text: "hidden", Provider: "another", Opaque: []byte(`{"hidden":1}`)}}},
+			{Role: message.User, Text: "Hello",
+				Meta: map[string]json.RawMessage{"hidden": []byte(`"hidden"`)}},
+			{Role: message.Assistant, Text: "Hi", Model: "hidden", Finish: "hidden",
+				Reasoning: []message.Reasoning{
+					{Text: "hidden", Provider: "another", Opaque: []byte(`{"hidden":1}`)}}},
 			{Role: message.User, Text: "Bye"},
 		}})
 		if body := string(server.Asked()[0].Body); err != nil || strings.Contains(body, "hidden") {
@@ -126,10 +133,12 @@ func TestOptionsOnTheWire(t *testing.T) {
 		}
 		asked := server.Asked()[0]
 		authorization := asked.Header.Get("Authorization") + asked.Header.Get("X-Api-Key")
-		if strings.TrimPrefix(authorization, "Bearer ") != key || asked.Header.Get("X-Title") != "test" {
+		if asked.Header.Get("X-Title") != "test" ||
+			strings.TrimPrefix(authorization, "Bearer ") != key {
 			t.Errorf("have the header %v", asked.Header)
 		}
-		for _, want := range []string{`"max_tokens":77`, `"temperature":0.5`, `"thinking":{"a<b":1}`} {
+		for _, want := range []string{`"max_tokens":77`, `"temperature":0.5`,
+			`"thinking":{"a<b":1}`} {
 			if !strings.Contains(string(asked.Body), want) {
 				t.Errorf("no %s in %s", want, asked.Body)
 			}
@@ -192,11 +201,13 @@ func TestAnswerSize(t *testing.T) {
 		wire, form, _ := strings.Cut(name, "/")
 		for more, want := range map[int]bool{0: true, 1: false, 1 << 16: false} {
 			opts := provider.Options{NoStream: form == "whole"}
-			opts.Client = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-				rest := io.LimitReader(filler{!opts.NoStream}, int64(provider.MaxAnswer-len(body)+more))
+			answer := func(*http.Request) (*http.Response, error) {
+				n := int64(provider.MaxAnswer - len(body) + more)
+				rest := io.LimitReader(filler{!opts.NoStream}, n)
 				return &http.Response{StatusCode: 200,
 					Body: io.NopCloser(io.MultiReader(strings.NewReader(body), rest))}, nil
-			})}
+			}
+			opts.Client = &http.Client{Transport: roundTrip(answer)}
 			m, _, err := ask(t, wire, "http://127.0.0.1", opts)
 			_, refused := errors.AsType[*provider.DecodeError](err)
 			if refused == want || (m.Text == "x") != want {

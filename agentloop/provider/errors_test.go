@@ -87,24 +87,30 @@ var fine = looptest.Answer{Text: "Hello yourself"}
 
 // TestStatuses tells what is tried again, how often, and how long the waits are.
 func TestStatuses(t *testing.T) {
-	s := time.Second
+	type answers = []looptest.Answer
+	s, ms := time.Second, time.Millisecond
 	for name, tt := range map[string]struct {
-		answers  []looptest.Answer
+		answers  answers
 		status   int // 0: it ends well
 		asked    int
 		min, max time.Duration
 	}{
-		"at once":          {[]looptest.Answer{fine}, 0, 1, 0, 0},
-		"not found":        {[]looptest.Answer{status(404)}, 404, 1, 0, 0},
-		"not allowed":      {[]looptest.Answer{status(401)}, 401, 1, 0, 0},
-		"twice broken":     {[]looptest.Answer{status(500), status(500), fine}, 0, 3, 4500 * time.Millisecond, 7500 * time.Millisecond},
-		"overloaded":       {[]looptest.Answer{status(529), fine}, 0, 2, 1500 * time.Millisecond, 2500 * time.Millisecond},
-		"always broken":    {[]looptest.Answer{status(503), status(503), status(503), status(503), fine}, 503, 4, 10500 * time.Millisecond, 17500 * time.Millisecond},
-		"too many":         {[]looptest.Answer{status(429, "Retry-After", "7"), fine}, 0, 2, 7 * s, 7 * s},
-		"too many, exact":  {[]looptest.Answer{status(429, "Retry-After-Ms", "250"), fine}, 0, 2, s / 4, s / 4},
-		"too many, late":   {[]looptest.Answer{status(429, "Retry-After", "3600"), fine}, 0, 2, 60 * s, 60 * s},
-		"passing, then no": {[]looptest.Answer{status(408), status(400)}, 400, 2, 1500 * time.Millisecond, 2500 * time.Millisecond},
-		"a redirect":       {[]looptest.Answer{status(307, "Location", "http://127.0.0.1:1/")}, 307, 1, 0, 0},
+		"at once":     {answers{fine}, 0, 1, 0, 0},
+		"not found":   {answers{status(404)}, 404, 1, 0, 0},
+		"not allowed": {answers{status(401)}, 401, 1, 0, 0},
+		"twice broken": {answers{status(500), status(500), fine}, 0, 3,
+			4500 * ms, 7500 * ms},
+		"overloaded": {answers{status(529), fine}, 0, 2, 1500 * ms, 2500 * ms},
+		"always broken": {answers{status(503), status(503), status(503), status(503), fine},
+			503, 4, 10500 * ms, 17500 * ms},
+		"too many": {answers{status(429, "Retry-After", "7"), fine}, 0, 2, 7 * s, 7 * s},
+		"too many, exact": {answers{status(429, "Retry-After-Ms", "250"), fine}, 0, 2,
+			s / 4, s / 4},
+		"too many, late": {answers{status(429, "Retry-After", "3600"), fine}, 0, 2,
+			60 * s, 60 * s},
+		"passing, then no": {answers{status(408), status(400)}, 400, 2, 1500 * ms, 2500 * ms},
+		"a redirect": {answers{status(307, "Location", "http://127.0.0.1:1/")},
+			307, 1, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachWire(t, func(t *testing.T, wire string, opts provider.Options) {
@@ -138,11 +144,12 @@ func TestBrokenAnswers(t *testing.T) {
 		network bool   // an HTTPError; else a DecodeError
 		once    string // where it is not tried again: streamed, whole, both
 	}{
-		"cut JSON":       {looptest.Answer{Body: `{"choices":[`}, false, "both"},
-		"no JSON":        {looptest.Answer{Body: "<html>"}, false, "both"},
-		"nothing":        {looptest.Answer{Body: "\n"}, false, "both"},
-		"another JSON":   {looptest.Answer{Body: `{"answer":42}`}, false, "both"},
-		"a broken event": {looptest.Answer{Body: "data: {\"type\":\"message_start\",\n\n"}, false, "both"},
+		"cut JSON":     {looptest.Answer{Body: `{"choices":[`}, false, "both"},
+		"no JSON":      {looptest.Answer{Body: "<html>"}, false, "both"},
+		"nothing":      {looptest.Answer{Body: "\n"}, false, "both"},
+		"another JSON": {looptest.Answer{Body: `{"answer":42}`}, false, "both"},
+		"a broken event": {looptest.Answer{Body: "data: {\"type\":\"message_start\",\n\n"}, false,
+			"both"},
 		"an end too soon": {looptest.Answer{Body: `data: {"type":"message_start","message":{},` +
 			`"choices":[{"delta":{"content":"x"}}]}` + "\n\n"}, false, "both"},
 		"broken off":         {long, true, "streamed"},
@@ -174,8 +181,9 @@ func TestBrokenAnswers(t *testing.T) {
 // TestErrorsInStreams tells of errors that come in an answer that began with the status 200.
 func TestErrorsInStreams(t *testing.T) {
 	first := map[string]string{
-		"openai":    `data: {"error":{"code":503,"message":"busy"}}` + "\n\n",
-		"anthropic": "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error"}}` + "\n\n",
+		"openai": `data: {"error":{"code":503,"message":"busy"}}` + "\n\n",
+		"anthropic": "event: error\ndata: " +
+			`{"type":"error","error":{"type":"overloaded_error"}}` + "\n\n",
 	}
 	for wire, body := range first {
 		server := looptest.NewServer(t, looptest.Answer{Body: body}, fine)
@@ -270,9 +278,11 @@ func TestErrorBodies(t *testing.T) {
 
 func TestStatusErrorText(t *testing.T) {
 	for want, err := range map[string]provider.StatusError{
-		"the provider answered with an error, status 404 (Not Found): a b": {Status: 404, Body: "a\x1b\nb\u202e\n"},
-		"the provider answered with an error, status 529: busy":            {Status: 529, Body: "busy"},
-		"the provider answered with an error":                              {},
+		"the provider answered with an error, status 404 (Not Found): a b": {Status: 404,
+			Body: "a\x1b\nb\u202e\n"},
+		"the provider answered with an error, status 529: busy": {Status: 529,
+			Body: "busy"},
+		"the provider answered with an error": {},
 	} {
 		if have := strings.Join(strings.Fields(err.Error()), " "); have != want {
 			t.Errorf("have %q, want %q", have, want)
@@ -341,9 +351,10 @@ func TestIdle(t *testing.T) {
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				opts.Idle = 2 * time.Second
-				opts.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				answer := func(r *http.Request) (*http.Response, error) {
 					return &http.Response{StatusCode: 200, Body: &silent{tt.some, r.Context()}}, nil
-				})}
+				}
+				opts.Client = &http.Client{Transport: roundTrip(answer)}
 				m, err := wires[wire]("http://127.0.0.1", opts)
 				if err != nil {
 					t.Fatal(err)

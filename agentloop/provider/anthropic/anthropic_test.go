@@ -26,7 +26,8 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(s.body))}, err
 }
 
-func (s *server) ask(t *testing.T, opts provider.Options, req message.Request) (message.Message, error) {
+func (s *server) ask(t *testing.T, opts provider.Options, req message.Request) (
+	message.Message, error) {
 	t.Helper()
 	opts.Client = &http.Client{Transport: s}
 	if opts.BaseURL == "" {
@@ -57,7 +58,8 @@ func delta(index int, fields string) string {
 }
 
 func stop(reason string) string {
-	return `{"type":"message_delta","delta":{"stop_reason":"` + reason + `"},"usage":{"output_tokens":9}}`
+	return `{"type":"message_delta","delta":{"stop_reason":"` + reason +
+		`"},"usage":{"output_tokens":9}}`
 }
 
 const (
@@ -77,9 +79,11 @@ func TestStreams(t *testing.T) {
 			`a f {"x": 1}; tool_calls`},
 		"calls at the same time": {events(start(0, `{"type":"tool_use","id":"a","name":"f"}`),
 			start(7, `{"type":"tool_use","id":"b","name":"g"}`),
-			delta(0, `"partial_json":"{"`), delta(7, `"partial_json":"{ }"`), delta(0, `"partial_json":"}"`),
+			delta(0, `"partial_json":"{"`), delta(7, `"partial_json":"{ }"`),
+			delta(0, `"partial_json":"}"`),
 			stop("tool_use"), end), `a f {}; b g { }; tool_calls`},
-		"a call without arguments": {events(start(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`),
+		"a call without arguments": {events(
+			start(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`),
 			stop("tool_use"), end), `a f {}; tool_calls`},
 		"half of a call": {events(start(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`),
 			delta(0, `"partial_json":"{\"x"`), stop("max_tokens"), end), `a f {"x; length`},
@@ -87,29 +91,40 @@ func TestStreams(t *testing.T) {
 			start(1, `{"type":"tool_use","id":"old","name":"g","input":{}}`), stop("tool_use"), end),
 			`* f {}; * g {}; tool_calls`},
 		"thinking": {events(start(0, `{"type":"thinking","thinking":"","signature":""}`),
-			delta(0, `"type":"thinking_delta","thinking":"hm"`), delta(0, `"type":"thinking_delta","thinking":"m"`),
-			delta(0, `"type":"signature_delta","signature":"s"`), start(1, text), delta(1, `"text":"x"`),
+			delta(0, `"type":"thinking_delta","thinking":"hm"`),
+			delta(0, `"type":"thinking_delta","thinking":"m"`),
+			delta(0, `"type":"signature_delta","signature":"s"`), start(1, text),
+			delta(1, `"text":"x"`),
 			stop("end_turn"), end), "(hmm); x; stop"},
-		"other reasons": {events(start(0, text), delta(0, `"text":"x"`), stop("moon"), end), "x; other"},
-		"refusal":       {events(stop("refusal"), end), "refusal"},
-		"pause":         {events(start(0, text), delta(0, `"text":"x"`), stop("pause_turn"), end), "x; pause"},
-		"compaction":    {events(start(0, `{"type":"compaction","content":"c"}`), stop("compaction"), end), "(); pause"},
-		"the window": {events(start(0, text), delta(0, `"text":"x"`), stop("model_context_window_exceeded"), end),
+		"other reasons": {events(start(0, text), delta(0, `"text":"x"`), stop("moon"), end),
+			"x; other"},
+		"refusal": {events(stop("refusal"), end), "refusal"},
+		"pause": {events(start(0, text), delta(0, `"text":"x"`), stop("pause_turn"), end),
+			"x; pause"},
+		"compaction": {events(start(0, `{"type":"compaction","content":"c"}`),
+			stop("compaction"), end), "(); pause"},
+		"the window": {events(start(0, text), delta(0, `"text":"x"`),
+			stop("model_context_window_exceeded"), end),
 			"x; length"},
-		"unknown things": {events(`{"type":"moon","index":"x","delta":7}`, `{"type":"ping"}`, start(0, text),
-			delta(0, `"type":"moon_delta","moon":[]`), delta(0, `"text":"x","new":{}`), stop("end_turn"), end), "x; stop"},
-		"no stop event":    {events(start(0, text), delta(0, `"text":"x"`), stop("end_turn")), "x; stop"},
-		"no stop reason":   {events(start(0, text), delta(0, `"text":"x"`)), "broken"},
-		"only [DONE]":      {events("[DONE]"), "broken"},
-		"a lost piece":     {events(delta(3, `"text":"x"`), stop("end_turn"), end), "broken"},
-		"no block":         {events(start(0, `7`)), "broken"},
-		"no message":       {events(`{"type":"message_start"}`), "broken"},
-		"a wrong type":     {events(`{"type":"content_block_delta","index":"x"}`), "broken"},
-		"an error":         {events(`{"type":"error","error":{"type":"invalid_request_error"}}`), "status 400"},
+		"unknown things": {events(`{"type":"moon","index":"x","delta":7}`, `{"type":"ping"}`,
+			start(0, text),
+			delta(0, `"type":"moon_delta","moon":[]`), delta(0, `"text":"x","new":{}`),
+			stop("end_turn"), end), "x; stop"},
+		"no stop event": {events(start(0, text), delta(0, `"text":"x"`), stop("end_turn")),
+			"x; stop"},
+		"no stop reason": {events(start(0, text), delta(0, `"text":"x"`)), "broken"},
+		"only [DONE]":    {events("[DONE]"), "broken"},
+		"a lost piece":   {events(delta(3, `"text":"x"`), stop("end_turn"), end), "broken"},
+		"no block":       {events(start(0, `7`)), "broken"},
+		"no message":     {events(`{"type":"message_start"}`), "broken"},
+		"a wrong type":   {events(`{"type":"content_block_delta","index":"x"}`), "broken"},
+		"an error": {events(`{"type":"error","error":{"type":"invalid_request_error"}}`),
+			"status 400"},
 		"an unknown error": {events(`{"type":"error","error":"no"}`), "status 0"},
 	} {
 		s := &server{body: tt.body}
-		old := message.Message{Role: message.Assistant, Calls: []message.Call{{ID: "old", Name: "f"}}}
+		old := message.Message{Role: message.Assistant,
+			Calls: []message.Call{{ID: "old", Name: "f"}}}
 		m, err := s.ask(t, provider.Options{}, message.Request{Messages: []message.Message{old}})
 		if have := shown(m, err); have != tt.want {
 			t.Errorf("%s: have %q (%v), want %q", name, have, err, tt.want)
@@ -151,9 +166,12 @@ func TestUsage(t *testing.T) {
 		body string
 		want *message.Usage
 	}{
-		"stream": {events(begin, stop("end_turn"), end), &message.Usage{Input: 17, Output: 9, Cached: 5}},
-		"stream, all again": {events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},`+
-			`"usage":{"input_tokens":20,"output_tokens":9,"output_tokens_details":{"thinking_tokens":4}}}`, end),
+		"stream": {events(begin, stop("end_turn"), end), &message.Usage{Input: 17, Output: 9,
+			Cached: 5}},
+		"stream, all again": {events(begin,
+			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},`+
+				`"usage":{"input_tokens":20,"output_tokens":9,`+
+				`"output_tokens_details":{"thinking_tokens":4}}}`, end),
 			&message.Usage{Input: 27, Output: 9, Cached: 5, Reasoning: 4}},
 		"none": {events(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, end), nil},
 	} {
@@ -174,7 +192,8 @@ func TestGivenBack(t *testing.T) {
 		start(2, text), delta(2, `"text":"Let me"`),
 		start(3, `{"type":"redacted_thinking","data":"d"}`),
 		start(4, text), delta(4, `"text":" see."`),
-		start(5, `{"type":"server_tool_use","id":"s","name":"web","input":{}}`), delta(5, `"partial_json":"{\"q\":1}"`),
+		start(5, `{"type":"server_tool_use","id":"s","name":"web","input":{}}`),
+		delta(5, `"partial_json":"{\"q\":1}"`),
 		start(6, `{"type":"tool_use","id":"a.1","name":"f","input":{}}`),
 		start(7, `{"type":"thinking","thinking":"two","signature":"s2"}`),
 		start(8, `{"type":"tool_use","id":"b","name":"g","input":{}}`),
@@ -214,7 +233,8 @@ func TestRequest(t *testing.T) {
 		{Role: message.Assistant, Text: "A", Calls: []message.Call{
 			{ID: "1", Name: "f"}, {ID: "2:x", Name: "no such name", Arguments: `{"a":`}}},
 		{Role: message.Tool, Result: &message.Result{CallID: "1", Text: "R", Outcome: message.OK}},
-		{Role: message.Tool, Result: &message.Result{CallID: "2:x", Outcome: message.Unknown, Text: "it was stopped"}},
+		{Role: message.Tool, Result: &message.Result{CallID: "2:x", Outcome: message.Unknown,
+			Text: "it was stopped"}},
 		{Role: message.User, Text: "V"},
 		{Role: message.Assistant, Text: " "},
 		{Role: message.User, Text: "W"},
@@ -233,7 +253,8 @@ func TestRequest(t *testing.T) {
 		t.Errorf("have %s, %v\nwant %s", s.sent, err, want)
 	}
 	for base, want := range map[string]string{"https://x": "https://x/v1/messages ",
-		"https://x/v1/": "https://x/v1/messages ", "https://x/claude": "https://x/claude/v1/messages "} {
+		"https://x/v1/":    "https://x/v1/messages ",
+		"https://x/claude": "https://x/claude/v1/messages "} {
 		_, err := s.ask(t, provider.Options{BaseURL: base}, message.Request{})
 		if err != nil || !strings.HasPrefix(s.sent, want) {
 			t.Errorf("%s: have %s, %v", base, s.sent, err)

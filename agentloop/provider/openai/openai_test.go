@@ -26,7 +26,8 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(s.body))}, err
 }
 
-func (s *server) ask(t *testing.T, opts provider.Options, list ...message.Message) (message.Message, error) {
+func (s *server) ask(t *testing.T, opts provider.Options, list ...message.Message) (
+	message.Message, error) {
 	t.Helper()
 	opts.Client = &http.Client{Transport: s}
 	m, err := openai.New("m", &opts)
@@ -55,14 +56,18 @@ func TestServers(t *testing.T) {
 		"pieces by index": {events(
 			calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}`),
 			calls(`{"index":1,"id":"b","type":"function","function":{"name":"g","arguments":""}}`),
-			calls(`{"index":0,"function":{"arguments":"{\"x\""}}`, `{"index":1,"function":{"arguments":"{"}}`),
-			calls(`{"index":1,"function":{"arguments":"}"}}`, `{"index":0,"function":{"arguments":":1}"}}`),
+			calls(`{"index":0,"function":{"arguments":"{\"x\""}}`,
+				`{"index":1,"function":{"arguments":"{"}}`),
+			calls(`{"index":1,"function":{"arguments":"}"}}`,
+				`{"index":0,"function":{"arguments":":1}"}}`),
 			`{"delta":{},"finish_reason":"tool_calls"}`), `a f {"x":1}; b g {}; tool_calls`},
 		"whole calls without index": {events(
 			calls(`{"id":"a","function":{"name":"f","arguments":"{}"}}`),
-			calls(`{"id":"b","function":{"name":"f","arguments":"{}"}}`)), `a f {}; b f {}; tool_calls`},
+			calls(`{"id":"b","function":{"name":"f","arguments":"{}"}}`)),
+			`a f {}; b f {}; tool_calls`},
 		"whole calls without index and id": {events(
-			calls(`{"function":{"name":"f","arguments":"{}"}}`, `{"function":{"name":"f","arguments":"{}"}}`)),
+			calls(`{"function":{"name":"f","arguments":"{}"}}`,
+				`{"function":{"name":"f","arguments":"{}"}}`)),
 			`* f {}; * f {}; tool_calls`},
 		"pieces without index": {events(
 			calls(`{"id":"a","function":{"name":"f","arguments":"{"}}`),
@@ -73,44 +78,65 @@ func TestServers(t *testing.T) {
 			calls(`{"index":0,"function":{"arguments":"}"}}`)), `a f {}; b g {}; tool_calls`},
 		"name and id in each piece": {events(
 			calls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}`),
-			calls(`{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}`)), `a f {}; tool_calls`},
+			calls(`{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}`)),
+			`a f {}; tool_calls`},
 		"far indices": {events(
 			calls(`{"index":2000000000,"id":"a","function":{"name":"f","arguments":""}}`),
 			calls(`{"index":-7,"id":"b","function":{"name":"g"}}`)), `a f ; b g ; tool_calls`},
 		"the same id twice": {events(
-			calls(`{"index":0,"id":"a","function":{"name":"f"}}`, `{"index":1,"id":"a","function":{"name":"g"}}`)),
+			calls(`{"index":0,"id":"a","function":{"name":"f"}}`,
+				`{"index":1,"id":"a","function":{"name":"g"}}`)),
 			`a f ; * g ; tool_calls`},
 		"an id of before": {events(calls(`{"index":0,"id":"old","function":{"name":"f"}}`)),
 			`* f ; tool_calls`},
 		"arguments that are an object": {events(
-			calls(`{"id":"a","function":{"name":"f","arguments":{"x": 1}}}`)), `a f {"x": 1}; tool_calls`},
+			calls(`{"id":"a","function":{"name":"f","arguments":{"x": 1}}}`)),
+			`a f {"x": 1}; tool_calls`},
 		"arguments that are none": {events(
 			calls(`{"id":"a","function":{"name":"f","arguments":null}}`)), `a f ; tool_calls`},
 		"half of a call": {events(calls(`{"id":"a","function":{"name":"f","arguments":"{\"x"}}`),
 			`{"finish_reason":"length"}`), `a f {"x; length`},
-		"it says stop and calls": {events(calls(`{"id":"a","function":{"name":"f","arguments":"{}"}}`),
-			`{"finish_reason":"stop"}`), `a f {}; tool_calls`},
-		"content is null":       {events(delta(`"content":null`), delta(`"content":"x"`)), "x; stop"},
-		"content is a list":     {events(delta(`"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"x"}]`)), "x; stop"},
-		"a refusal":             {events(delta(`"refusal":"I wi"`), delta(`"refusal":"ll not"`), `{"finish_reason":"stop"}`), "I will not; refusal"},
-		"a filter":              {events(delta(`"content":"x"`), `{"finish_reason":"content_filter"}`), "x; refusal"},
-		"another reason":        {events(delta(`"content":"x"`), `{"finish_reason":"moon"}`), "x; other"},
-		"no reason, no [DONE]":  {strings.TrimSuffix(events(delta(`"content":"x"`)), "data: [DONE]\n\n"), "broken"},
-		"a reason, no [DONE]":   {strings.TrimSuffix(events(delta(`"content":"x"`), `{"finish_reason":"stop"}`), "data: [DONE]\n\n"), "x; stop"},
-		"only [DONE]":           {"data: [DONE]\n\n", "broken"},
-		"unknown things":        {events(`{"delta":{"content":"x","moon":[{}]},"sun":1}`), "x; stop"},
-		"another choice":        {events(`{"index":1,"delta":{"content":"y"}}`, delta(`"content":"x"`)), "x; stop"},
-		"reasoning":             {events(delta(`"reasoning":"hm"`), delta(`"reasoning":"m"`), delta(`"content":"x"`)), "(hmm); x; stop"},
-		"reasoning_content":     {events(delta(`"reasoning_content":"hmm","reasoning":"hmm"`), delta(`"content":"x"`)), "(hmm); x; stop"},
-		"an error of its own":   {`data: {"error":{"message":"no","code":"402"}}` + "\n\n", "status 402"},
-		"an error in a choice":  {events(`{"delta":{},"error":{"message":"no","code":400}}`), "status 400"},
-		"an error as a text":    {`data: {"error":"no","choices":[]}` + "\n\n", "status 0"},
-		"an error that is none": {`data: {"error":null,"choices":[{"delta":{"content":"x"}}]}` + "\n\ndata: [DONE]\n\n", "x; stop"},
-		"empty events":          {"data:\n\n: keep\n\n" + events(delta(`"content":"x"`)), "x; stop"},
+		"it says stop and calls": {
+			events(calls(`{"id":"a","function":{"name":"f","arguments":"{}"}}`),
+				`{"finish_reason":"stop"}`), `a f {}; tool_calls`},
+		"content is null": {events(delta(`"content":null`), delta(`"content":"x"`)),
+			"x; stop"},
+		"content is a list": {
+			events(delta(`"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"x"}]`)),
+			"x; stop"},
+		"a refusal": {events(delta(`"refusal":"I wi"`), delta(`"refusal":"ll not"`),
+			`{"finish_reason":"stop"}`), "I will not; refusal"},
+		"a filter": {events(delta(`"content":"x"`),
+			`{"finish_reason":"content_filter"}`), "x; refusal"},
+		"another reason": {events(delta(`"content":"x"`), `{"finish_reason":"moon"}`),
+			"x; other"},
+		"no reason, no [DONE]": {strings.TrimSuffix(events(delta(`"content":"x"`)),
+			"data: [DONE]\n\n"), "broken"},
+		"a reason, no [DONE]": {strings.TrimSuffix(events(delta(`"content":"x"`),
+			`{"finish_reason":"stop"}`), "data: [DONE]\n\n"), "x; stop"},
+		"only [DONE]": {"data: [DONE]\n\n", "broken"},
+		"unknown things": {events(`{"delta":{"content":"x","moon":[{}]},"sun":1}`),
+			"x; stop"},
+		"another choice": {events(`{"index":1,"delta":{"content":"y"}}`,
+			delta(`"content":"x"`)), "x; stop"},
+		"reasoning": {events(delta(`"reasoning":"hm"`), delta(`"reasoning":"m"`),
+			delta(`"content":"x"`)), "(hmm); x; stop"},
+		"reasoning_content": {events(delta(`"reasoning_content":"hmm","reasoning":"hmm"`),
+			delta(`"content":"x"`)), "(hmm); x; stop"},
+		"an error of its own": {`data: {"error":{"message":"no","code":"402"}}` + "\n\n",
+			"status 402"},
+		"an error in a choice": {events(`{"delta":{},"error":{"message":"no","code":400}}`),
+			"status 400"},
+		"an error as a text": {`data: {"error":"no","choices":[]}` + "\n\n", "status 0"},
+		"an error that is none": {`data: {"error":null,"choices":[{"delta":{"content":"x"}}]}` +
+			"\n\ndata: [DONE]\n\n", "x; stop"},
+		"empty events": {"data:\n\n: keep\n\n" + events(delta(`"content":"x"`)),
+			"x; stop"},
 		"a detail that is none": {events(delta(`"reasoning_details":[1]`)), "broken"},
 	} {
 		s := &server{body: tt.body}
-		old := message.Message{Role: message.Assistant, Calls: []message.Call{{ID: "old", Name: "f"}}}
+		old := message.Message{Role: message.Assistant,
+			Calls: []message.Call{{ID: "old", Name: "f"}}}
 		m, err := s.ask(t, provider.Options{BaseURL: "http://localhost/v1"}, old)
 		if have := shown(m, err); have != tt.want {
 			t.Errorf("%s: have %q (%v), want %q", name, have, err, tt.want)
@@ -172,7 +198,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	s := &server{body: events(delta(`"content":"x"`))}
-	if m, err := s.ask(t, provider.Options{BaseURL: "http://localhost/v1"}); err != nil || m.Usage != nil {
+	m, err := s.ask(t, provider.Options{BaseURL: "http://localhost/v1"})
+	if err != nil || m.Usage != nil {
 		t.Errorf("no usage: have %+v, %v", m.Usage, err)
 	}
 }
@@ -225,8 +252,10 @@ func TestRequest(t *testing.T) {
 		message.Message{Role: message.User, Text: "U <b>"},
 		message.Message{Role: message.Assistant, Text: "A", Calls: []message.Call{
 			{ID: "1", Name: "f"}, {ID: "2", Name: "no such name", Arguments: `{"a":`}}},
-		message.Message{Role: message.Tool, Result: &message.Result{CallID: "1", Text: "R", Outcome: message.OK}},
-		message.Message{Role: message.Tool, Result: &message.Result{CallID: "2", Outcome: message.Unknown, Text: "it was stopped"}},
+		message.Message{Role: message.Tool, Result: &message.Result{CallID: "1", Text: "R",
+			Outcome: message.OK}},
+		message.Message{Role: message.Tool, Result: &message.Result{CallID: "2",
+			Outcome: message.Unknown, Text: "it was stopped"}},
 		message.Message{Role: message.Assistant})
 	const want = `https://x/v1/chat/completions?version=1 {"max_tokens":5,"messages":[` +
 		`{"role":"system","content":"S"},{"role":"user","content":"U <b>"},` +
@@ -241,7 +270,8 @@ func TestRequest(t *testing.T) {
 		t.Errorf("have %s, %v\nwant %s", s.sent, err, want)
 	}
 	opts.BaseURL, opts.APIKey = "", "k"
-	if _, err := s.ask(t, opts); err != nil || !strings.HasPrefix(s.sent, openai.BaseURL+"/chat/completions") ||
+	if _, err := s.ask(t, opts); err != nil ||
+		!strings.HasPrefix(s.sent, openai.BaseURL+"/chat/completions") ||
 		!strings.Contains(s.sent, `"max_completion_tokens":5`) {
 		t.Errorf("have %s, %v", s.sent, err)
 	}

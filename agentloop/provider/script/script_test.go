@@ -3,6 +3,7 @@ package script_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +60,7 @@ finish = "length"
 	}
 	if first.Role != message.Assistant || first.Model != "script:s.toml" ||
 		first.Text != "Let me look.\nTwice." || first.Reasoning[0].Text != "Two places." ||
-		first.Finish != message.FinishCalls || *first.Usage != (message.Usage{Input: 10, Output: 5}) {
+		first.Finish != message.FinishCalls || first.Usage.Input != 10 || first.Usage.Output != 5 {
 		t.Errorf("have %+v", first)
 	}
 	if len(said) != 3 || said[0].Reasoning != "Two places." || said[2].Text != "Twice." {
@@ -70,9 +71,11 @@ finish = "length"
 		t.Errorf("have the calls %+v", first.Calls)
 	}
 	list = append(list, first,
-		message.Message{Role: message.Tool, Result: &message.Result{CallID: "script_1_1", Name: "weather",
+		message.Message{Role: message.Tool, Result: &message.Result{
+			CallID: "script_1_1", Name: "weather",
 			Outcome: message.OK, Text: `{"temperature":3.0}`}},
-		message.Message{Role: message.Tool, Result: &message.Result{CallID: "script_1_2", Name: "weather",
+		message.Message{Role: message.Tool, Result: &message.Result{
+			CallID: "script_1_2", Name: "weather",
 			Outcome: message.Error, Code: "invalid_arguments", Text: "no JSON"}})
 	second, err := m.Turn(t.Context(), message.Request{Messages: list})
 	if err != nil || second.Text != "It is 3 degrees." || second.Finish != message.FinishLength {
@@ -82,7 +85,8 @@ finish = "length"
 		t.Errorf("%d steps are left", m.Rest())
 	}
 	_, err = m.Turn(t.Context(), message.Request{Messages: list})
-	if have, ok := errors.AsType[*script.Error](err); !ok || have.File != "s.toml" || have.Step != 3 ||
+	have, ok := errors.AsType[*script.Error](err)
+	if !ok || have.File != "s.toml" || have.Step != 3 ||
 		err.Error() != "script s.toml, step 3: there is none: the script ends after 2" {
 		t.Errorf("have %v", err)
 	}
@@ -93,41 +97,43 @@ func TestMatchers(t *testing.T) {
 	const text = `{"rows":[{"a/b":"x y","n":9007199254740991,"t":[1,"a",null,true]}],"":{"~":1.5}}`
 	result := message.Message{Role: message.Tool, Result: &message.Result{Name: "t",
 		Outcome: message.OK, Text: text, Cause: "c"}}
-	for expect, want := range map[string]string{
-		`user = {equals = "Hello"}`:                                          "",
-		`user = {equals = "hello"}`:                                          `what the user said is "Hello", not "hello"`,
-		`user = {contains = "l"}`:                                            "",
-		`user = {contains = "x"}`:                                            `is "Hello", which does not contain "x"`,
-		`user = {matches = "^H"}`:                                            "",
-		`user = {matches = "^h"}`:                                            `is "Hello", which does not match "^h"`,
-		`user = {path = "/a"}`:                                               `is "Hello", which is no JSON`,
-		`result = [{tool = "t", outcome = "ok"}]`:                            "",
-		`result = [{tool = "u"}]`:                                            `result 1 has the tool "t", not "u"`,
-		`result = [{outcome = "error"}]`:                                     `has the outcome "ok", not "error"`,
-		`result = [{cause = "limit.time"}]`:                                  `has the cause "c", not "limit.time"`,
-		`result = [{}, {}]`:                                                  "there are 1 results, and 2 are expected",
-		`result = [{path = "/rows/0/a~1b"}]`:                                 "",
-		`result = [{path = "//~0", equals = 1.5}]`:                           "",
-		`result = [{path = "/rows/1"}]`:                                      `has nothing at "/rows/1"`,
-		`result = [{path = "/rows/-1"}]`:                                     `has nothing at "/rows/-1"`,
-		`result = [{path = "/rows/0/n/x"}]`:                                  `has nothing at "/rows/0/n/x"`,
-		`result = [{path = "/rows/0/no"}]`:                                   `has nothing at`,
-		`result = [{path = "/rows/0/t/0", equals = 1}]`:                      "",
-		`result = [{path = "/rows/0/t/0", equals = "1"}]`:                    `has "1" at "/rows/0/t/0", not "\"1\""`,
-		`result = [{path = "/rows/0/n", equals = 9007199254740991}]`:         "",
-		`result = [{path = "/rows/0/t/3", equals = true}]`:                   "",
-		`result = [{path = "", contains = "rows"}]`:                          "",
-		`result = [{path = "/rows/0/a~1b", matches = "^x y$"}]`:              "",
-		`result = [{path = "/rows/0/a~1b", contains = "z"}]`:                 `has at "/rows/0/a~1b" what is "x y", which does not contain "z"`,
-		`result = [{path = "/", equals = {"~" = 1.5}}]`:                      "",
-		`result = [{path = "/rows/0/t", matches = '^\[1,"a",null,true\]$'}]`: "",
+	for _, tt := range []struct{ expect, want string }{
+		{`user = {equals = "Hello"}`, ""},
+		{`user = {equals = "hello"}`, `what the user said is "Hello", not "hello"`},
+		{`user = {contains = "l"}`, ""},
+		{`user = {contains = "x"}`, `is "Hello", which does not contain "x"`},
+		{`user = {matches = "^H"}`, ""},
+		{`user = {matches = "^h"}`, `is "Hello", which does not match "^h"`},
+		{`user = {path = "/a"}`, `is "Hello", which is no JSON`},
+		{`result = [{tool = "t", outcome = "ok"}]`, ""},
+		{`result = [{tool = "u"}]`, `result 1 has the tool "t", not "u"`},
+		{`result = [{outcome = "error"}]`, `has the outcome "ok", not "error"`},
+		{`result = [{cause = "limit.time"}]`, `has the cause "c", not "limit.time"`},
+		{`result = [{}, {}]`, "there are 1 results, and 2 are expected"},
+		{`result = [{path = "/rows/0/a~1b"}]`, ""},
+		{`result = [{path = "//~0", equals = 1.5}]`, ""},
+		{`result = [{path = "/rows/1"}]`, `has nothing at "/rows/1"`},
+		{`result = [{path = "/rows/-1"}]`, `has nothing at "/rows/-1"`},
+		{`result = [{path = "/rows/0/n/x"}]`, `has nothing at "/rows/0/n/x"`},
+		{`result = [{path = "/rows/0/no"}]`, `has nothing at`},
+		{`result = [{path = "/rows/0/t/0", equals = 1}]`, ""},
+		{`result = [{path = "/rows/0/t/0", equals = "1"}]`, `has "1" at "/rows/0/t/0", not "\"1\""`},
+		{`result = [{path = "/rows/0/n", equals = 9007199254740991}]`, ""},
+		{`result = [{path = "/rows/0/t/3", equals = true}]`, ""},
+		{`result = [{path = "", contains = "rows"}]`, ""},
+		{`result = [{path = "/rows/0/a~1b", matches = "^x y$"}]`, ""},
+		{`result = [{path = "/rows/0/a~1b", contains = "z"}]`,
+			`has at "/rows/0/a~1b" what is "x y", which does not contain "z"`},
+		{`result = [{path = "/", equals = {"~" = 1.5}}]`, ""},
+		{`result = [{path = "/rows/0/t", matches = '^\[1,"a",null,true\]$'}]`, ""},
 	} {
-		m := parse(t, "[[step]]\nsay = \"x\"\n"+expect)
+		m := parse(t, "[[step]]\nsay = \"x\"\n"+tt.expect)
 		_, err := m.Turn(t.Context(), message.Request{Messages: []message.Message{user("Hello"),
 			{Role: message.Assistant, Calls: []message.Call{{ID: "a"}}}, result}})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.HasPrefix(err.Error(), "script s.toml, step 1: ")) {
-			t.Errorf("%s: have %v, want %q", expect, err, want)
+		text := fmt.Sprint(err)
+		if (tt.want == "") != (err == nil) || err != nil && (!strings.Contains(text, tt.want) ||
+			!strings.HasPrefix(text, "script s.toml, step 1: ")) {
+			t.Errorf("%s: have %v, want %q", tt.expect, err, tt.want)
 		}
 	}
 	m := parse(t, "[[step]]\nsay = \"x\"\nuser = {equals = \"\"}")
@@ -157,14 +163,16 @@ func TestRefused(t *testing.T) {
 		"[[step]]\nsay = \"x\"\nresult = [{path=\"\", equals = nan}]": "result 1: equals: json",
 	} {
 		_, err := script.Parse("s.toml", []byte(text))
-		if have, ok := errors.AsType[*script.Error](err); !ok || !strings.Contains(have.Error(), want) {
+		have, ok := errors.AsType[*script.Error](err)
+		if !ok || !strings.Contains(have.Error(), want) {
 			t.Errorf("%q: have %v, want %q", text, err, want)
 		}
 	}
 }
 
 func TestFailAndHang(t *testing.T) {
-	m := parse(t, "[[step]]\nfail = 503\nbody = \"busy\"\n[[step]]\nhang = true\n[[step]]\nsay = \"x\"")
+	m := parse(t,
+		"[[step]]\nfail = 503\nbody = \"busy\"\n[[step]]\nhang = true\n[[step]]\nsay = \"x\"")
 	_, err := m.Turn(t.Context(), message.Request{})
 	refused, ok := errors.AsType[*provider.StatusError](err)
 	if !ok || refused.Status != 503 || refused.Body != "busy" ||

@@ -22,13 +22,16 @@ func TestKeys(t *testing.T) {
 		opts provider.Options
 		want string
 	}{
-		"the vendor's":               {provider.Options{}, "Bearer vendor"},
-		"given":                      {provider.Options{APIKey: "mine"}, "Bearer mine"},
-		"another variable":           {provider.Options{KeyVariable: "OTHER_KEY"}, "Bearer other"},
-		"another server":             {provider.Options{BaseURL: "https://x"}, ""},
-		"another server, a key":      {provider.Options{BaseURL: "https://x", APIKey: "k"}, "Bearer k"},
-		"another server, a variable": {provider.Options{BaseURL: "https://x", KeyVariable: "OTHER_KEY"}, "Bearer other"},
-		"a header in its place": {provider.Options{Headers: map[string]string{"authorization": "Basic x"}},
+		"the vendor's":     {provider.Options{}, "Bearer vendor"},
+		"given":            {provider.Options{APIKey: "mine"}, "Bearer mine"},
+		"another variable": {provider.Options{KeyVariable: "OTHER_KEY"}, "Bearer other"},
+		"another server":   {provider.Options{BaseURL: "https://x"}, ""},
+		"another server, a key": {provider.Options{BaseURL: "https://x", APIKey: "k"},
+			"Bearer k"},
+		"another server, a variable": {provider.Options{BaseURL: "https://x",
+			KeyVariable: "OTHER_KEY"}, "Bearer other"},
+		"a header in its place": {
+			provider.Options{Headers: map[string]string{"authorization": "Basic x"}},
 			"Basic x"},
 	} {
 		c, err := New(testAPI, &tt.opts)
@@ -53,15 +56,19 @@ func TestOptionsRefused(t *testing.T) {
 		opts provider.Options
 		want string
 	}{
-		"no scheme":      {provider.Options{BaseURL: "localhost:1234"}, "is not like"},
-		"another scheme": {provider.Options{BaseURL: "file:///etc"}, "is not like https://api.example/v1"},
-		"no host":        {provider.Options{BaseURL: "https:///v1?k=" + secret}, "is not like"},
-		"a user":         {provider.Options{BaseURL: "https://me:" + secret + "@x/v1"}, "has a user name"},
-		"a fragment":     {provider.Options{BaseURL: "https://x/v1?k=" + secret + "#a"}, "has a fragment"},
-		"unreadable":     {provider.Options{BaseURL: "https://x/%zz" + secret}, "cannot be read"},
+		"no scheme": {provider.Options{BaseURL: "localhost:1234"}, "is not like"},
+		"another scheme": {provider.Options{BaseURL: "file:///etc"},
+			"is not like https://api.example/v1"},
+		"no host": {provider.Options{BaseURL: "https:///v1?k=" + secret}, "is not like"},
+		"a user": {provider.Options{BaseURL: "https://me:" + secret + "@x/v1"},
+			"has a user name"},
+		"a fragment": {provider.Options{BaseURL: "https://x/v1?k=" + secret + "#a"},
+			"has a fragment"},
+		"unreadable": {provider.Options{BaseURL: "https://x/%zz" + secret}, "cannot be read"},
 		"a key in the clear": {provider.Options{BaseURL: "http://10.0.0.1/v1", APIKey: secret},
 			"a key is not sent to 10.0.0.1 over plain HTTP"},
-		"a broken key": {provider.Options{APIKey: secret + "\nx"}, "the key in Options.APIKey has characters"},
+		"a broken key": {provider.Options{APIKey: secret + "\nx"},
+			"the key in Options.APIKey has characters"},
 		"a taken field": {provider.Options{APIKey: "k", Extra: map[string]any{"model": "x"}},
 			`Options.Extra has "model"`},
 	} {
@@ -100,7 +107,8 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	ids := IDs{"a": true}
-	if ids.Take("b") != "b" || ids.Take("b") == "b" || ids.Take("a") == "a" || ids.Take("") == ids.Take("") {
+	if ids.Take("b") != "b" || ids.Take("b") == "b" || ids.Take("a") == "a" ||
+		ids.Take("") == ids.Take("") {
 		t.Errorf("ids are not kept apart: %v", ids)
 	}
 }

@@ -28,7 +28,8 @@ func TestRetryAfter(t *testing.T) {
 			{http.Header{"Retry-After": {"1e300"}}, provider.MaxWait},
 			{http.Header{"Retry-After": {in(9 * time.Second)}}, 9 * time.Second},
 			{http.Header{"Retry-After": {in(-time.Hour)}}, 0},
-			{http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"1500"}}, 1500 * time.Millisecond},
+			{http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"1500"}},
+				1500 * time.Millisecond},
 			{http.Header{"Retry-After": {"7"}, "Retry-After-Ms": {"x"}}, 7 * time.Second},
 		} {
 			if have := retryAfter(tt.header); have != tt.want {

@@ -58,7 +58,8 @@ func all(r io.Reader) ([]string, error) {
 
 func TestEventsEndWithTheirReader(t *testing.T) {
 	broken := errors.New("broken")
-	have, err := all(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), iotest.ErrReader(broken)))
+	have, err := all(io.MultiReader(strings.NewReader("data: a\n\ndata: b"),
+		iotest.ErrReader(broken)))
 	if err != broken || !slices.Equal(have, []string{"|a"}) {
 		t.Errorf("have %q, %v", have, err)
 	}
