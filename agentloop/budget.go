@@ -54,9 +54,9 @@ func (b *Budget) usedUp(s Spent) string {
 	case b.Steps > 0 && s.Steps >= b.Steps:
 		return fmt.Sprintf("the budget of %d steps is used up", b.Steps)
 	case b.Tokens > 0 && used >= b.Tokens:
-		return fmt.Sprintf("the budget of %d tokens is used up: it were %d", b.Tokens, used)
+		return fmt.Sprintf("the budget of %d tokens is used up: %d were taken", b.Tokens, used)
 	case b.Dollars > 0 && s.Dollars >= b.Dollars:
-		return fmt.Sprintf("the budget of $%.2f is used up: it were $%.4f", b.Dollars, s.Dollars)
+		return fmt.Sprintf("the budget of $%.2f is used up: $%.4f were spent", b.Dollars, s.Dollars)
 	case b.Wall > 0 && s.Wall >= b.Wall:
 		return fmt.Sprintf("the budget of %v is used up", b.Wall)
 	}
@@ -74,12 +74,13 @@ func (p Prices) dollars(u message.Usage) float64 {
 }
 
 // account adds what a request took to what was spent, and gives the usage of all so far. A provider
-// that counts no tokens cannot get around a budget: they are estimated.
+// that counts no tokens does not get around a budget of tokens or dollars: they are estimated.
 func (l *Loop) account(req *message.Request, reply *message.Message) message.Usage {
 	var used message.Usage
-	if reply.Usage != nil {
+	switch {
+	case reply.Usage != nil:
 		used = *reply.Usage
-	} else {
+	case l.Budget.Tokens > 0 || l.Budget.Dollars > 0:
 		used.Input = int64(tokens.EstimateRequest(req.Messages, req.Tools))
 		used.Output = int64(tokens.EstimateRequest([]message.Message{*reply}, nil))
 	}

@@ -101,10 +101,13 @@ func (r *run) sideBySide(next []*call) int {
 	return max(n, 1)
 }
 
-// begin brings calls through the gates, one after another, and starts those that get through. The
-// calls of a larger group are left running.
+// begin brings calls through the gates, one after another, and starts those that get through. One
+// call has ended when it returns; those of a larger group are left running.
 func (r *run) begin(ctx context.Context, group []*call) {
-	slots := make(chan struct{}, maxSideBySide)
+	var slots chan struct{}
+	if len(group) > 1 {
+		slots = make(chan struct{}, maxSideBySide)
+	}
 	for _, c := range group {
 		if ctx.Err() != nil {
 			return

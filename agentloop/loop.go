@@ -70,7 +70,7 @@ type Loop struct {
 	running atomic.Bool
 	granted map[grant]bool    // by a person, for all runs
 	outputs excerpt.Store     // what was cut, and read_more
-	own     *plugins.Registry // the loop's own tools
+	own     *plugins.Registry // the loop's own tools, once there is use for them
 	repeats plugins.Repeats
 
 	mu      sync.Mutex
@@ -202,9 +202,5 @@ func (l *Loop) configure() error {
 		}
 	}
 	l.outputs.Max = max(l.OutputCap, 0)
-	if l.own == nil {
-		l.own = plugins.NewRegistry(nil)
-		return l.own.Add(l.outputs.Tool())
-	}
 	return nil
 }

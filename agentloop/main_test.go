@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/pluginstest"
@@ -102,4 +105,32 @@ func kinds(events []message.Event) (list []message.EventKind) {
 		list = append(list, ev.Kind)
 	}
 	return list
+}
+
+// failing is tools that end every call with an error.
+type failing struct{ err error }
+
+func (failing) Specs() iter.Seq[abi.ToolSpec] {
+	return slices.Values([]abi.ToolSpec{{Name: "f", Effect: abi.EffectRead}})
+}
+
+func (f failing) Call(context.Context, plugins.Call) (plugins.Result, error) {
+	return plugins.Result{}, f.err
+}
+
+// told is what the model is told of an error.
+func told(t testing.TB, err error) string {
+	t.Helper()
+	loop := &agentloop.Loop{Tools: failing{err},
+		Model: looptest.NewModel(looptest.Call(call("a", "f", "")), looptest.Say("ok"))}
+	end(t, loop.Run(t.Context(), user("go")))
+	return results(loop.History())[0].Text
+}
+
+// fixed is a tool that costs nothing.
+type fixed struct{ spec abi.ToolSpec }
+
+func (f fixed) Spec() abi.ToolSpec { return f.spec }
+func (f fixed) Invoke(context.Context, plugins.Call) (plugins.Output, error) {
+	return plugins.Output{Value: json.RawMessage(`{"text":"hello"}`)}, nil
 }

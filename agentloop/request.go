@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/plugins"
 )
 
 // say makes the user's input part of the history and checks that there is something to answer.
@@ -76,6 +77,12 @@ func (o *offer) refresh(l *Loop) {
 		}
 	}
 	if !l.outputs.Empty() {
+		if l.own == nil {
+			l.own = plugins.NewRegistry(nil)
+			if err := l.own.Add(l.outputs.Tool()); err != nil {
+				panic(err) // its spec is a constant
+			}
+		}
 		for spec := range l.own.Specs() {
 			list = append(list, offered{spec, true})
 		}
