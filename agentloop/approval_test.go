@@ -141,8 +141,8 @@ func TestAllowForSession(t *testing.T) {
 	}
 }
 
-// TestBeforeTool pins that permission is asked for the arguments that a hook leaves, and what a hook
-// can do.
+// TestBeforeTool pins that permission is asked for the arguments that a hook leaves, and what a
+// hook can do.
 func TestBeforeTool(t *testing.T) {
 	broken := errors.New("the policy server is down")
 	rule := func(q agentloop.Question) agentloop.Verdict {

@@ -24,17 +24,19 @@ func used(u message.Usage) looptest.Turn {
 func TestBudget(t *testing.T) {
 	usage := message.Usage{Input: 900_000, Output: 100_000, Cached: 500_000}
 	prices := agentloop.Prices{Input: 1, Output: 10, Cached: 0.2} // $1.50 a turn
+	type budget = agentloop.Budget
 	for name, tt := range map[string]struct {
-		budget, more agentloop.Budget
+		budget, more budget
 		turns        int // before it is used up
 		why          string
 	}{
-		"steps":      {agentloop.Budget{Steps: 2}, agentloop.Budget{Steps: 3}, 2, "the budget of 2 steps"},
-		"tokens":     {agentloop.Budget{Tokens: 2_000_000}, agentloop.Budget{Tokens: 2_000_001}, 2, "2000000 tokens"},
-		"one token":  {agentloop.Budget{Tokens: 2_000_001}, agentloop.Budget{Tokens: 4_000_000}, 3, "3000000 were taken"},
-		"one dollar": {agentloop.Budget{Dollars: 3, Prices: prices}, agentloop.Budget{Dollars: 4, Prices: prices}, 2, "$3.00 is used up: $3.0000"},
-		"wall time":  {agentloop.Budget{Wall: 2 * time.Minute}, agentloop.Budget{Wall: time.Hour}, 2, "the budget of 2m0s"},
-		"no budget":  {agentloop.Budget{}, agentloop.Budget{}, 0, ""},
+		"steps":     {budget{Steps: 2}, budget{Steps: 3}, 2, "the budget of 2 steps"},
+		"tokens":    {budget{Tokens: 2_000_000}, budget{Tokens: 2_000_001}, 2, "2000000 tokens"},
+		"one token": {budget{Tokens: 2_000_001}, budget{Tokens: 4_000_000}, 3, "3000000 were taken"},
+		"dollars": {budget{Dollars: 3, Prices: prices}, budget{Dollars: 4, Prices: prices}, 2,
+			"$3.00 is used up: $3.0000"},
+		"wall time": {budget{Wall: 2 * time.Minute}, budget{Wall: time.Hour}, 2, "the budget of 2m0s"},
+		"no budget": {budget{}, budget{}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -79,15 +81,17 @@ func TestBudget(t *testing.T) {
 
 // TestDollars pins what a request costs.
 func TestDollars(t *testing.T) {
+	type prices = agentloop.Prices
+	type usage = message.Usage
 	for name, tt := range map[string]struct {
-		prices agentloop.Prices
-		usage  message.Usage
+		prices prices
+		usage  usage
 		want   float64
 	}{
-		"input and output":  {agentloop.Prices{Input: 2, Output: 8}, message.Usage{Input: 1e6, Output: 5e5}, 6},
-		"cached":            {agentloop.Prices{Input: 2, Cached: 1}, message.Usage{Input: 1e6, Cached: 5e5}, 1.5},
-		"cached, one price": {agentloop.Prices{Input: 2}, message.Usage{Input: 1e6, Cached: 5e5}, 2},
-		"free":              {agentloop.Prices{}, message.Usage{Input: 1e6}, 0},
+		"both":              {prices{Input: 2, Output: 8}, usage{Input: 1e6, Output: 5e5}, 6},
+		"cached":            {prices{Input: 2, Cached: 1}, usage{Input: 1e6, Cached: 5e5}, 1.5},
+		"cached, one price": {prices{Input: 2}, usage{Input: 1e6, Cached: 5e5}, 2},
+		"free":              {prices{}, usage{Input: 1e6}, 0},
 	} {
 		turn := looptest.Say("ok")
 		turn.Message.Usage = &tt.usage

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -34,14 +35,22 @@ var (
 	errInterrupted = errors.New("the call was interrupted")
 )
 
-// take makes the calls of the model's last message the next to be run.
+// take makes the calls of the model's next message those to be run. A call that has no ID, or the
+// same as another of the turn, gets one.
 func (r *run) take(reply *message.Message) {
 	l := r.loop
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	reply.Calls = slices.Clone(reply.Calls) // the model's own may be shared with others
 	r.rest = make([]*call, len(reply.Calls))
+	seen := map[string]bool{}
 	for i := range r.rest {
 		l.calls++
+		id := &reply.Calls[i].ID
+		if *id == "" || seen[*id] {
+			*id = fmt.Sprintf("call-%d", l.calls)
+		}
+		seen[*id] = true
 		r.rest[i] = &call{Call: reply.Calls[i], position: l.calls, err: errNotRun}
 	}
 	if n := len(r.rest); n > 0 {

@@ -35,16 +35,17 @@ func TestCancel(t *testing.T) {
 	two := looptest.Call(call("a", "hang", ""), call("b", "f", ""))
 	readers := looptest.Call(call("a", "f", ""), call("b", "hang", ""), call("c", "hang", ""),
 		call("d", "w", ""))
+	type list = []message.Outcome
 	const ok, failed, unknown = message.OK, message.Error, message.Unknown
 	for name, tt := range map[string]struct {
 		turn     looptest.Turn
 		parallel bool
-		want     []message.Outcome
+		want     list
 	}{
 		"while the model thinks":          {looptest.Turn{}, false, nil},
-		"during the first of two calls":   {two, false, []message.Outcome{unknown, failed}},
-		"during calls that run together":  {readers, true, []message.Outcome{ok, unknown, unknown, failed}},
-		"during the second of four calls": {readers, false, []message.Outcome{ok, unknown, failed, failed}},
+		"during the first of two calls":   {two, false, list{unknown, failed}},
+		"during calls that run together":  {readers, true, list{ok, unknown, unknown, failed}},
+		"during the second of four calls": {readers, false, list{ok, unknown, failed, failed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -176,8 +177,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestParallel runs what only reads side by side and all else in its order; results are in the order
-// of the calls.
+// TestParallel runs what only reads side by side and all else in its order; results are in the
+// order of the calls.
 func TestParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -10,8 +10,8 @@
 //
 // A request is built from the system prompt, the history and the tools, sorted by name. When
 // ContextLimit is set, it is held against that limit before it is sent, every time. What the model
-// says becomes part of the history. Without calls it is the answer. Each call goes through the gates
-// of run in calls.go, in this order:
+// says becomes part of the history. Without calls it is the answer. Each call goes through these
+// gates, in this order:
 //
 //	name         offered?                     else unknown_tool
 //	arguments    a JSON object, or nothing?   else invalid_arguments
@@ -28,10 +28,10 @@
 // # How a run ends
 //
 // With an answer; with an error; parked, because a [Budget] is used up; or because the model made
-// the same call and saw it fail in the same way three times in a row. The last two are no errors. However
-// it ends, also when its context does or its iteration is left, each call in the history has its one
-// result: what was under way is recorded as unknown, what was not begun as not run. So the next Run
-// can always go on.
+// the same call and saw it fail in the same way three times in a row. The last two are no errors.
+// However it ends, also when its context does or its iteration is left, each call in the history
+// has its one result: what was under way is recorded as unknown, what was not begun as not run. So
+// the next Run can always go on.
 //
 // # What may run
 //

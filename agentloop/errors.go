@@ -103,7 +103,7 @@ type (
 	BackgroundJobNotFoundError    struct{ ID string }
 )
 
-// ErrSubagentBackgroundPolicy is a background subagent where nothing says who answers its questions.
+// ErrSubagentBackgroundPolicy is a background subagent where nothing says who answers for it.
 var ErrSubagentBackgroundPolicy = errors.New(`a background subagent needs background_prompts to ` +
 	`be "auto_policy" or "parent"`)
 

@@ -88,7 +88,8 @@ type Loop struct {
 //
 // Without input the conversation goes on where it stopped: after an error, a pause by the budget or
 // the end of ctx. To break out of the iteration ends the run as the end of ctx does. A sequence is
-// for one iteration; while it lasts, any other Run gives ErrBusy.
+// for one iteration; while it lasts, any other Run gives ErrBusy. What events point to must not be
+// changed.
 func (l *Loop) Run(ctx context.Context, input ...message.Message) iter.Seq2[message.Event, error] {
 	return func(yield func(message.Event, error) bool) {
 		r := &run{loop: l, yield: yield}

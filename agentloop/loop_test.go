@@ -11,7 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -67,151 +66,6 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestCallsThatDoNotRun pins what the model is told of a call that cannot be made, and that no tool
-// sees it.
-func TestCallsThatDoNotRun(t *testing.T) {
-	for name, tt := range map[string]struct {
-		tool, arguments   string
-		finish            message.Finish
-		code, cause, text string
-	}{
-		"unknown tool": {"nope", `{}`, "", "unknown_tool", "",
-			`there is no tool "nope"; there are f`},
-		"half an object": {"f", `{"a":`, "", "invalid_arguments", "carriage",
-			`tool "f" was not run: the arguments cannot be used: they are not JSON: unexpected end of ` +
-				`JSON input`},
-		"an array": {"f", `[1]`, "", "invalid_arguments", "carriage",
-			`tool "f" was not run: the arguments cannot be used: they are not a JSON object`},
-		"null": {"f", `null`, "", "invalid_arguments", "carriage",
-			`tool "f" was not run: the arguments cannot be used: they are not a JSON object`},
-		"two objects": {"f", `{}{}`, "", "invalid_arguments", "carriage",
-			`tool "f" was not run: the arguments cannot be used: they are not JSON: invalid character ` +
-				`'{' after top-level value`},
-		"a duplicate key": {"f", `{"n":1,"n":2}`, "", "invalid_arguments", "carriage", `tool "f" was `},
-		"schema violation": {"f", `{"n":"x"}`, "", "invalid_arguments", "schema",
-			`tool "f" was not run: the arguments do not match its schema: at /n: want an integer, ` +
-				`have a string`},
-		"half a call at the length limit": {"f", `{"n":`, message.FinishLength, "invalid_arguments",
-			"carriage", `tool "f" was not run: the arguments cannot be used: they were cut off`},
-		"no arguments at the length limit": {"f", ``, message.FinishLength, "invalid_arguments",
-			"carriage", `tool "f" was not run: the arguments cannot be used: they were cut off`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			spy := reads("f", nil)
-			spy.Is.InputSchema = `{"type":"object","properties":{"n":{"type":"integer"}}}`
-			turn := looptest.Call(call("a", tt.tool, tt.arguments))
-			turn.Message.Finish = tt.finish
-			loop := &agentloop.Loop{Model: looptest.NewModel(turn, looptest.Say("ok")),
-				Tools: registry(t, spy)}
-			end(t, loop.Run(t.Context(), user("go")))
-			if len(spy.Calls()) != 0 {
-				t.Error("the tool was run")
-			}
-			have := results(loop.History())[0]
-			if have.Outcome != message.Error || have.Code != tt.code || have.Cause != tt.cause ||
-				!strings.HasPrefix(have.Text, tt.text) {
-				t.Errorf("have %+v\nwant %s, %s: %s", have, tt.code, tt.cause, tt.text)
-			}
-		})
-	}
-}
-
-// TestNoArguments pins that nothing at all counts as an empty object.
-func TestNoArguments(t *testing.T) {
-	for _, arguments := range []string{"", " \n", "{}"} {
-		spy := reads("f", nil)
-		loop := &agentloop.Loop{Tools: registry(t, spy),
-			Model: looptest.NewModel(looptest.Call(call("a", "f", arguments)), looptest.Say("ok"))}
-		end(t, loop.Run(t.Context(), user("go")))
-		if calls := spy.Calls(); len(calls) != 1 || string(calls[0].Input) != "{}" {
-			t.Errorf("%q: %+v", arguments, calls)
-		}
-	}
-}
-
-// TestOutputs pins how a tool's output reads.
-func TestOutputs(t *testing.T) {
-	for name, tt := range map[string]struct {
-		out  plugins.Output
-		want string
-	}{
-		"an object": {plugins.Output{Value: json.RawMessage(`{"a":"<\n>"}`)}, `{"a":"<\n>"}`},
-		"a string":  {plugins.Output{Value: json.RawMessage(`"a\nb"`)}, "a\nb"},
-		"null":      {plugins.Output{Value: json.RawMessage(`null`)}, "null"},
-		"content": {plugins.Output{Content: []abi.Block{
-			{Type: "text", Text: "here:"},
-			{Type: "image", MIME: "image/png", Name: "a\x1b[2Jb", Data: []byte("12345")},
-			{Type: "text", Text: "\xff!"},
-		}}, "here:\n[image, image/png, \"ab\", 5 bytes, which are not shown]\n\uFFFD!"},
-		"no content": {plugins.Output{Content: []abi.Block{}}, ""},
-	} {
-		spy := reads("f", func(context.Context, plugins.Call) (plugins.Output, error) {
-			return tt.out, nil
-		})
-		loop := &agentloop.Loop{Tools: registry(t, spy),
-			Model: looptest.NewModel(looptest.Call(call("a", "f", "")), looptest.Say("ok"))}
-		end(t, loop.Run(t.Context(), user("go")))
-		if have := results(loop.History())[0]; have.Text != tt.want || have.Outcome != message.OK {
-			t.Errorf("%s: %q\nwant %q", name, have.Text, tt.want)
-		}
-	}
-}
-
-// TestLongOutput cuts an output and reads on in it, until its end.
-func TestLongOutput(t *testing.T) {
-	whole := strings.Repeat("0123456789", 1000)
-	long := reads("long", gives(`"`+whole+`"`))
-	model := looptest.NewModel(looptest.Call(call("a", "long", "")))
-	loop := &agentloop.Loop{Model: model, Tools: registry(t, long), OutputCap: 4096}
-	drain(loop.Run(t.Context(), user("go"))) // the script ends
-	cut := results(loop.History())[0]
-	if len(cut.Text) > 4096 || cut.Bytes != len(whole) || cut.Handle == "" {
-		t.Fatalf("%d bytes, %d before, handle %q", len(cut.Text), cut.Bytes, cut.Handle)
-	}
-	if n := len(model.Requests()[0].Tools); n != 1 {
-		t.Errorf("%d tools before anything was cut", n)
-	}
-	read, _, _ := strings.Cut(cut.Text, "\n[…")
-	for len(read) < len(whole) {
-		model.Add(looptest.Call(call("", "read_more",
-			fmt.Sprintf(`{"handle":%q,"offset":%d}`, cut.Handle, len(read)))))
-		drain(loop.Run(t.Context()))
-		all := results(loop.History())
-		page := all[len(all)-1]
-		text, where, ok := strings.Cut(page.Text, "\n[bytes ")
-		if page.Outcome != message.OK || !ok || page.Handle != "" || len(page.Text) > 4096 {
-			t.Fatalf("page %+v (%s)", page, where)
-		}
-		read += text
-	}
-	if read != whole {
-		t.Error("what was read is not the whole")
-	}
-	requests := model.Requests()
-	if tools := requests[len(requests)-1].Tools; len(tools) != 2 || tools[1].Name != "read_more" {
-		t.Errorf("tools %+v", tools)
-	}
-}
-
-// TestOutputCap pins the edge of the cap and that it can be switched off.
-func TestOutputCap(t *testing.T) {
-	for _, tt := range []struct {
-		cap, size int
-		cut       bool
-	}{
-		{0, 48 << 10, false}, {0, 48<<10 + 1, true}, {2000, 2000, false}, {2000, 2001, true},
-		{-1, 1 << 20, false},
-	} {
-		f := reads("f", gives(`"`+strings.Repeat("a", tt.size)+`"`))
-		loop := &agentloop.Loop{Tools: registry(t, f), OutputCap: tt.cap,
-			Model: looptest.NewModel(looptest.Call(call("a", "f", "")), looptest.Say("ok"))}
-		end(t, loop.Run(t.Context(), user("go")))
-		if have := results(loop.History())[0]; (have.Handle != "") != tt.cut {
-			t.Errorf("cap %d, %d bytes: handle %q", tt.cap, tt.size, have.Handle)
-		}
-	}
-}
-
 // TestFinish pins what becomes of each reason to stop.
 func TestFinish(t *testing.T) {
 	said := func(text string, finish message.Finish, calls ...message.Call) looptest.Turn {
@@ -223,8 +77,9 @@ func TestFinish(t *testing.T) {
 		warning  string
 		requests int
 	}{
-		"stop":  {[]looptest.Turn{said("a", message.FinishStop)}, "a", "", 1},
-		"pause": {[]looptest.Turn{said("a", message.FinishPause), said("b", message.FinishStop)}, "b", "", 2},
+		"stop": {[]looptest.Turn{said("a", message.FinishStop)}, "a", "", 1},
+		"pause": {[]looptest.Turn{said("a", message.FinishPause), said("b", message.FinishStop)},
+			"b", "", 2},
 		"length": {[]looptest.Turn{said("a", message.FinishLength)}, "a",
 			"the answer was cut off", 1},
 		"refusal": {[]looptest.Turn{said("no", message.FinishRefusal)}, "no", "refused to go on", 1},
@@ -279,76 +134,6 @@ func TestMaxTurns(t *testing.T) {
 		model.Add(looptest.Say("done"))
 		if last := end(t, loop.Run(t.Context(), user("and?"))); last.Message.Text != "done" {
 			t.Errorf("%s: a later run: %+v", name, last)
-		}
-	}
-}
-
-// TestRepeated ends a run whose model makes the same call again and again and sees it fail.
-func TestRepeated(t *testing.T) {
-	broken := errors.New("no funds")
-	for name, tt := range map[string]struct {
-		turns []looptest.Turn
-		ends  int // the turn that ends it; 0: there is an answer
-	}{
-		"the same call": {[]looptest.Turn{
-			looptest.Call(call("a", "bad", `{"a":1,"b":2}`)),
-			looptest.Call(call("b", "bad", `{"b":2, "a":1}`)),
-			looptest.Call(call("c", "bad", `{"a":1,"b":2}`)),
-			looptest.Call(call("d", "bad", `{"a":1,"b":2}`)),
-		}, 3},
-		"an unknown tool": {slices.Repeat([]looptest.Turn{looptest.Call(call("", "nope", "{}"))}, 4), 3},
-		"broken JSON":     {slices.Repeat([]looptest.Turn{looptest.Call(call("", "bad", "{"))}, 4), 3},
-		"the same two": {slices.Repeat([]looptest.Turn{
-			looptest.Call(call("", "bad", "{}"), call("", "nope", "{}"))}, 4), 3},
-		"three in one turn": {[]looptest.Turn{
-			looptest.Call(call("a", "bad", ""), call("b", "bad", ""), call("c", "bad", "")),
-		}, 0},
-		"other arguments": {[]looptest.Turn{
-			looptest.Call(call("a", "bad", `{"a":1}`)), looptest.Call(call("b", "bad", `{"a":2}`)),
-			looptest.Call(call("c", "bad", `{"a":1}`)), looptest.Call(call("d", "bad", `{"a":2}`)),
-		}, 0},
-		"a success between": {[]looptest.Turn{
-			looptest.Call(call("a", "bad", "")), looptest.Call(call("b", "bad", "")),
-			looptest.Call(call("c", "good", "")), looptest.Call(call("d", "bad", "")),
-		}, 0},
-		"good ones": {slices.Repeat([]looptest.Turn{looptest.Call(call("", "good", "{}"))}, 6), 0},
-	} {
-		model := looptest.NewModel(append(tt.turns, looptest.Say("ok"))...)
-		loop := &agentloop.Loop{Model: model,
-			Tools: registry(t, reads("bad", fails(broken)), reads("good", nil))}
-		last := end(t, loop.Run(t.Context(), user("go")))
-		want, requests := message.EndAnswer, len(tt.turns)+1
-		if tt.ends > 0 {
-			want, requests = message.EndRepeated, tt.ends
-		}
-		if last.End != want || len(model.Requests()) != requests {
-			t.Errorf("%s: %s after %d requests (%s)", name, last.End, len(model.Requests()), last.Text)
-		}
-		isValid(t, loop.History())
-	}
-}
-
-// TestRepeatsCollapse pins that the model reads a failure once, and then how often.
-func TestRepeatsCollapse(t *testing.T) {
-	n := 0
-	f := reads("f", func(context.Context, plugins.Call) (plugins.Output, error) {
-		if n++; n == 3 {
-			return plugins.Output{Value: json.RawMessage("1")}, nil
-		}
-		return plugins.Output{}, errors.New("no funds")
-	})
-	turns := []looptest.Turn{}
-	for i := range 4 {
-		turns = append(turns, looptest.Call(call("", "f", fmt.Sprintf(`{"n":%d}`, i))))
-	}
-	loop := &agentloop.Loop{Tools: registry(t, f),
-		Model: looptest.NewModel(append(turns, looptest.Say("ok"))...)}
-	end(t, loop.Run(t.Context(), user("go")))
-	const first = `tool "f" failed: it reported: "no funds"`
-	for i, want := range []string{first, `tool "f" failed in the same way again (handler), 2 times`,
-		"1", first} {
-		if have := results(loop.History())[i].Text; !strings.HasPrefix(have, want) {
-			t.Errorf("result %d: %s", i, have)
 		}
 	}
 }
@@ -421,14 +206,15 @@ func TestMetadata(t *testing.T) {
 
 // TestInput pins what a run can begin with.
 func TestInput(t *testing.T) {
+	said := message.Message{Role: message.Assistant, Text: "hello"}
 	for name, tt := range map[string]struct {
 		history, input []message.Message
 		want           string // in the error
 	}{
 		"nothing":             {nil, nil, "nobody has said anything"},
-		"answered":            {[]message.Message{user("a"), {Role: message.Assistant}}, nil, "has answered"},
-		"the assistant":       {nil, []message.Message{{Role: message.Assistant}}, `its role is "assistant"`},
-		"a result":            {nil, []message.Message{{Role: message.Tool}}, `message 1: its role is "tool"`},
+		"answered":            {[]message.Message{user("a"), said}, nil, "has answered"},
+		"the assistant":       {nil, []message.Message{said}, `its role is "assistant"`},
+		"a result":            {nil, []message.Message{{Role: message.Tool}}, `message 1: its role`},
 		"the second of two":   {nil, []message.Message{user("a"), {}}, "message 2"},
 		"a question restored": {[]message.Message{user("a")}, nil, ""},
 		"paused": {[]message.Message{user("a"),
@@ -466,7 +252,8 @@ func TestConfiguration(t *testing.T) {
 		"OutputCap is -2":        {Model: model, OutputCap: -2},
 		"a budget is negative":   {Model: model, Budget: agentloop.Budget{Steps: -1}},
 		"needs the model's pric": {Model: model, Budget: agentloop.Budget{Dollars: 1}},
-		"a price is negative":    {Model: model, Budget: agentloop.Budget{Prices: agentloop.Prices{Input: -1}}},
+		"a price is negative": {Model: model,
+			Budget: agentloop.Budget{Prices: agentloop.Prices{Input: -1}}},
 		`no approval mode "all"`: {Model: model, Approval: agentloop.Approval{Mode: "all"}},
 		"the name read_more":     {Model: model, Tools: registry(t, reads("read_more", nil))},
 	} {
@@ -480,21 +267,6 @@ func TestConfiguration(t *testing.T) {
 	}
 	if len(model.Requests()) != 0 {
 		t.Error("the model was asked")
-	}
-}
-
-// TestCallIDs pins that each call of a turn has an ID of its own.
-func TestCallIDs(t *testing.T) {
-	loop := &agentloop.Loop{Tools: registry(t, reads("f", nil)), Model: looptest.NewModel(
-		looptest.Call(call("x", "f", "")),
-		looptest.Call(call("", "f", ""), call("a", "f", ""), call("a", "f", "")), looptest.Say("ok"))}
-	end(t, loop.Run(t.Context(), user("go")))
-	var ids []string
-	for _, r := range results(loop.History()) {
-		ids = append(ids, r.CallID)
-	}
-	if want := []string{"x", "call-2", "a", "call-4"}; !slices.Equal(ids, want) {
-		t.Errorf("IDs %v, want %v", ids, want)
 	}
 }
 
@@ -523,48 +295,16 @@ func TestModelErrors(t *testing.T) {
 	}
 }
 
-// TestHostFault pins that a fault of the host's ends the run, and that nobody knows what became of
-// the call.
-func TestHostFault(t *testing.T) {
-	fault := plugins.HostFault(errors.New("the disk is full"))
-	loop := &agentloop.Loop{
-		Tools: registry(t, reads("f", fails(fault)), reads("g", nil)),
-		Model: looptest.NewModel(looptest.Call(call("a", "f", ""), call("b", "g", ""))),
-	}
-	_, err := drain(loop.Run(t.Context(), user("go")))
-	if err == nil || agentloop.FeedsModel(err) || plugins.FaultOf(err) != plugins.FaultHost {
-		t.Errorf("error %v", err)
-	}
-	history := loop.History()
-	isValid(t, history)
-	have := results(history)
-	if have[0].Outcome != message.Unknown || have[1].Outcome != message.Error ||
-		strings.Contains(have[0].Text, "disk") {
-		t.Errorf("results %+v", have)
-	}
-}
-
-// TestToolsChange pins that each request has the tools that there are then.
-func TestToolsChange(t *testing.T) {
-	tools := plugins.NewRegistry(nil)
-	add := reads("add_g", func(context.Context, plugins.Call) (plugins.Output, error) {
-		return plugins.Output{Value: json.RawMessage("1")}, tools.Add(reads("g", nil))
-	})
-	if err := tools.Add(add); err != nil {
-		t.Fatal(err)
-	}
-	model := looptest.NewModel(looptest.Call(call("a", "add_g", "")),
-		looptest.Call(call("b", "g", "")), looptest.Say("ok"))
-	loop := &agentloop.Loop{Model: model, Tools: tools}
-	end(t, loop.Run(t.Context(), user("go")))
-	for i, want := range []int{1, 2, 2} {
-		if have := model.Requests()[i].Tools; len(have) != want {
-			t.Errorf("request %d has %d tools", i, len(have))
-		} else if string(have[0].Schema) != `{"type":"object","properties":{}}` {
-			t.Errorf("schema %s", have[0].Schema)
+// TestLookWhileRunning looks at a loop while it is at work.
+func TestLookWhileRunning(t *testing.T) {
+	var loop *agentloop.Loop
+	f := reads("f", func(context.Context, plugins.Call) (plugins.Output, error) {
+		if n := len(loop.History()); n < 2 || loop.Spent().Steps != 1 {
+			t.Errorf("%d messages, spent %+v", n, loop.Spent())
 		}
-	}
-	if have := results(loop.History())[1]; have.Outcome != message.OK {
-		t.Errorf("the new tool: %+v", have)
-	}
+		return plugins.Output{Value: []byte("1")}, nil
+	})
+	loop = &agentloop.Loop{Parallel: true, Tools: registry(t, f), Model: looptest.NewModel(
+		looptest.Call(slices.Repeat([]message.Call{call("", "f", "")}, 20)...), looptest.Say("ok"))}
+	end(t, loop.Run(t.Context(), user("go")))
 }

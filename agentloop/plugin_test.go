@@ -70,7 +70,7 @@ func TestPluginFailures(t *testing.T) {
 			call(c.name+"-2", c.name, `{"text":"good"}`)))
 	}
 	model.Add(looptest.Say("done"))
-	limits := host.Limits{Memory: 1 << 20, Time: 200 * time.Millisecond}
+	limits := host.Limits{Memory: 1 << 20, Time: time.Second}
 	loop := &agentloop.Loop{Model: model, Tools: sandbox(t, limits, list...),
 		Approval: agentloop.Approval{Mode: agentloop.Never}}
 	if last := end(t, loop.Run(t.Context(), user("go"))); last.End != message.EndAnswer {

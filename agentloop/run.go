@@ -94,9 +94,8 @@ func (r *run) turn(ctx context.Context) (message.Message, error) {
 		return message.Message{}, err
 	}
 	usage := r.loop.account(&req, &reply)
-	err = r.loop.add(ctx, reply)
 	r.take(&reply)
-	if err != nil {
+	if err := r.loop.add(ctx, reply); err != nil {
 		return message.Message{}, err
 	}
 	r.emit(message.Event{Kind: message.TurnCompleted, Message: &reply})
@@ -151,19 +150,7 @@ func (r *run) ask(ctx context.Context, req *message.Request) (message.Message, e
 		r.warn("the model's calls are left out: its answer ended in a refusal")
 		reply.Calls = nil
 	}
-	l.nameCalls(reply.Calls)
 	return reply, nil
-}
-
-// nameCalls gives an ID to each call that has none of its own.
-func (l *Loop) nameCalls(calls []message.Call) {
-	seen := map[string]bool{}
-	for i := range calls {
-		if calls[i].ID == "" || seen[calls[i].ID] {
-			calls[i].ID = fmt.Sprintf("call-%d", l.calls+i+1)
-		}
-		seen[calls[i].ID] = true
-	}
 }
 
 func (r *run) warnOfAnswer(reply *message.Message) {
