@@ -180,8 +180,10 @@ func TestBeforeTool(t *testing.T) {
 				Model:    looptest.NewModel(looptest.Call(call("a", "w", tt.arguments)), looptest.Say("ok")),
 				Approval: agentloop.Approval{Rule: rule},
 				Hooks: agentloop.Hooks{
-					BeforeTool: func(_ context.Context, c message.Call) (string, error) {
-						return tt.hook(c.Arguments)
+					BeforeTool: func(_ context.Context, c *message.Call) (err error) {
+						c.Arguments, err = tt.hook(c.Arguments)
+						c.ID, c.Name = "other", "other" // which counts for nothing
+						return err
 					},
 				},
 			}

@@ -18,12 +18,12 @@ const maxSideBySide = 8
 
 // call is a call of the model's on its way to a result.
 type call struct {
-	message.Call         // with the arguments that it runs with
-	position     int     // among all calls of the conversation, from 1
-	tool         offered // once it is known
-	cutOff       bool    // it is the last thing the model could say
-	started      bool
-	done         chan struct{} // closed when a call that was started has ended
+	message.Call               // with the arguments that it runs with
+	position     int           // among all calls of the conversation, from 1
+	tool         offered       // once it is known
+	cutOff       bool          // it is the last thing that the model could say
+	started      bool          // the tool was called
+	done         chan struct{} // closed when it has ended; nil if it has when begin returns
 	out          plugins.Output
 	err          error
 	failure      string // err for the model, without a count of how often
@@ -129,10 +129,6 @@ func (r *run) begin(ctx context.Context, group []*call) {
 		}
 		c.err = errNotRun
 		r.emit(message.Event{Kind: message.ToolStarted, Call: new(c.Call)})
-		if ctx.Err() != nil {
-			return
-		}
-		c.started, c.err = true, errInterrupted
 		if len(group) == 1 {
 			r.loop.invoke(ctx, c)
 			return
@@ -156,14 +152,15 @@ func (r *run) admit(ctx context.Context, c *call) (err error) {
 		return err
 	}
 	if hook := r.loop.Hooks.BeforeTool; hook != nil {
-		changed, err := hook(ctx, c.Call)
+		seen := c.Call
+		err := hook(ctx, &seen)
 		if denied, ok := errors.AsType[*DeniedError](err); ok {
 			return &DeniedError{c.Name, denied.Reason}
 		}
 		if err != nil {
 			return hookError(ctx, "hook before a tool", err)
 		}
-		c.Arguments, c.cutOff = changed, false
+		c.Arguments, c.cutOff = seen.Arguments, false
 		if err := c.readArguments(); err != nil {
 			return err
 		}
@@ -191,8 +188,12 @@ func (c *call) readArguments() error {
 	return NewInvalidArguments(c.Name, fmt.Sprintf("they are not JSON: %v", err))
 }
 
-// invoke calls the tool. It is the only place that does.
+// invoke calls the tool, unless it is too late already. It is the only place that does.
 func (l *Loop) invoke(ctx context.Context, c *call) {
+	if ctx.Err() != nil {
+		return
+	}
+	c.started, c.err = true, errInterrupted // if it panics
 	tools := l.Tools
 	if c.tool.own {
 		tools = l.own

@@ -235,6 +235,35 @@ func TestParallel(t *testing.T) {
 	})
 }
 
+// TestCancelQueued ends a run while some calls run and others wait for their turn.
+func TestCancelQueued(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, calls = 8, 10
+		r := reads("r", hangs)
+		loop := &agentloop.Loop{Parallel: true, Tools: registry(t, r), Model: looptest.NewModel(
+			looptest.Call(slices.Repeat([]message.Call{call("", "r", "")}, calls)...))}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			drain(loop.Run(ctx, user("go")))
+		}()
+		synctest.Wait()
+		cancel()
+		<-done
+		isValid(t, loop.History())
+		unknown := 0
+		for _, o := range outcomes(loop.History()) {
+			if o == message.Unknown {
+				unknown++
+			}
+		}
+		if n := len(r.Calls()); n != most || unknown != most {
+			t.Errorf("%d calls ran, %d are unknown", n, unknown)
+		}
+	})
+}
+
 // TestSideBySideIsBounded pins how many calls run at once.
 func TestSideBySideIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

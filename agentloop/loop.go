@@ -39,9 +39,9 @@ type Store interface {
 
 // Hooks look at calls. An error of a hook ends the run, unless it is a *DeniedError.
 type Hooks struct {
-	// BeforeTool gives the arguments to call a tool with: those of the call or others. It runs
-	// before permission is asked for. A *DeniedError denies the call, and the model is told why.
-	BeforeTool func(ctx context.Context, call message.Call) (arguments string, err error)
+	// BeforeTool may change the arguments of a call, and nothing else of it. It runs before
+	// permission is asked for. A *DeniedError denies the call, and the model is told why.
+	BeforeTool func(ctx context.Context, call *message.Call) error
 
 	// AfterTool may change a result's text before it is recorded and the model sees it. A long
 	// output has been cut by then; what the model reads on of it comes as a result of its own.

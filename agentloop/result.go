@@ -61,7 +61,8 @@ func (r *run) result(c *call) message.Result {
 		res.Outcome = message.Unknown
 		res.Text = fmt.Sprintf("tool %q was interrupted: it may or may not have done its work", c.Name)
 	default:
-		res.Text = fmt.Sprintf("tool %q was not run: the run ended before", c.Name)
+		res.Text = fmt.Sprintf("tool %q was not run: the run ended before",
+			abi.CleanText(c.Name, maxWord))
 	}
 	res.Code, res.Cause = Code(c.err), plugins.CauseOf(c.err)
 	return res
@@ -101,5 +102,5 @@ func text(out plugins.Output) string {
 	return strings.Join(parts, "\n")
 }
 
-// maxWord is how many characters of a block's type, MIME type and name are told.
+// maxWord is how many characters of a stranger's names are told.
 const maxWord = 64
