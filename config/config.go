@@ -60,7 +60,7 @@ type Budgets struct {
 type Tools struct {
 	Allow     []string          // nil: all. A * at the end of a name stands for any rest
 	Deny      []string          // and of those, not these
-	Approvals map[string]string // by tool: allow or ask
+	Approvals map[string]string // by tool: allow, ask or deny
 }
 
 // Offers tells whether a tool may be offered.

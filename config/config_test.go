@@ -31,8 +31,8 @@ func TestFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Core: Core{System: "Be brief.", Approvals: "untrusted", ParallelToolCalls: true, MaxIterations: 10,
-			OutputCap: 1 << 20, Sessions: filepath.Join(dir, "my/sessions")},
+		Core: Core{System: "Be brief.", Approvals: "untrusted", ParallelToolCalls: true,
+			MaxIterations: 10, OutputCap: 1 << 20, Sessions: filepath.Join(dir, "my/sessions")},
 		Provider: Provider{Kind: "openai", Model: "large", Models: []string{"large", "small"},
 			Script: "/srv/steps.toml", BaseURL: "https://models.example.org/v1?key=secret",
 			KeyEnv: "EXAMPLE_KEY", MaxTokens: 4096, Headers: map[string]string{"X-Team": "secret"},
@@ -96,7 +96,8 @@ func TestDocumented(t *testing.T) {
 			continue
 		}
 		name := strings.Trim(cells[1], " `")
-		i := slices.IndexFunc(keys, func(k key) bool { return k.name == strings.ReplaceAll(name, "NAME", "*") })
+		pattern := strings.ReplaceAll(name, "NAME", "*")
+		i := slices.IndexFunc(keys, func(k key) bool { return k.name == pattern })
 		if i < 0 {
 			t.Errorf("%s is documented, and there is no such key", name)
 			continue
@@ -144,14 +145,17 @@ func TestOffers(t *testing.T) {
 }
 
 func TestCheckRun(t *testing.T) {
+	const openai = "provider.kind = 'openai'\n"
+	const script = "provider.kind = 'script'\n"
 	for in, want := range map[string]string{
-		"":                         "provider.kind: no provider is configured",
-		"provider.kind = 'openai'": "provider.model: the provider openai needs a model",
-		"provider.kind = 'openai'\nprovider.model = 'm'":                                     "",
-		"provider.kind = 'script'\nprovider.model = 'm'":                                     "provider.script: the provider script needs a file",
-		"provider.kind = 'script'\nprovider.script = 'x'":                                    "",
-		"provider = { kind = 'openai', model = 'm' }\nbudgets.dollars=1":                     "budgets.dollars: needs the prices of the model: there is no provider.prices.m",
-		"provider = { kind = 'openai', model = 'm', prices.m.input = 1 }\nbudgets.dollars=1": "",
+		"":                               "provider.kind: no provider is configured",
+		openai:                           "provider.model: the provider openai needs a model",
+		openai + "provider.model = 'm'":  "",
+		script + "provider.model = 'm'":  "provider.script: the provider script needs a file",
+		script + "provider.script = 'x'": "",
+		openai + "provider.model = 'm'\nbudgets.dollars = 1": "budgets.dollars: needs the prices of " +
+			"the model: there is no provider.prices.m",
+		openai + "provider.model = 'm'\nbudgets.dollars = 1\nprovider.prices.m.input = 1": "",
 	} {
 		o := options(t, t.TempDir())
 		write(t, o.File, in)
@@ -187,7 +191,8 @@ func TestFileLimits(t *testing.T) {
 		}
 		write(t, file, "#"+strings.Repeat("x", most))
 		_, err := Load(o)
-		if e := new(Error); !errors.As(err, &e) || e.File != file || !strings.Contains(e.Detail, "more than") {
+		e := new(Error)
+		if !errors.As(err, &e) || e.File != file || !strings.Contains(e.Detail, "more than") {
 			t.Errorf("%s with a byte more: %v", file, err)
 		}
 		write(t, file, "# \xff")
@@ -242,12 +247,15 @@ func TestModes(t *testing.T) {
 	o := options(t, dir)
 	project := filepath.Join(dir, ProjectFile)
 	write(t, project, "")
-	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o644: true, 0o620: false, 0o602: false, 0o666: false} {
+	for mode, ok := range map[os.FileMode]bool{
+		0o600: true, 0o644: true, 0o620: false, 0o602: false, 0o666: false,
+	} {
 		if err := errors.Join(os.Chmod(o.File, mode), os.Chmod(project, mode)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := Load(o)
-		if (err == nil) != ok || !ok && err.Error() != o.File+": others can change this file: chmod go-w it" {
+		want := o.File + ": others can change this file: chmod go-w it"
+		if (err == nil) != ok || !ok && err.Error() != want {
 			t.Errorf("%o: %v", mode, err)
 		}
 	}
@@ -295,7 +303,8 @@ func TestOverrideTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	here, _ := filepath.Abs("here")
-	if c.Budgets.Steps != 5 || c.Tools.Allow[0] != "jq" || c.Core.Sessions != here || c.Budgets.WallTime != time.Minute {
+	if c.Budgets != (Budgets{Steps: 5, WallTime: time.Minute}) || c.Tools.Allow[0] != "jq" ||
+		c.Core.Sessions != here {
 		t.Errorf("%+v", c)
 	}
 }

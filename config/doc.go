@@ -4,8 +4,9 @@
 //
 // Three layers, each over the one before: the user's file, the file .wasmagent.toml of the working
 // directory, and the overrides, which are the caller's flags. The user's file and the overrides are
-// trusted. The project's file comes with a repository and is a stranger's: it can tighten and choose
-// among what the user offers, and never loosen. What it may say is a column of the table in keys.go.
+// trusted. The project's file comes with a repository and is a stranger's: it can tighten and
+// choose among what the user offers, and never loosen. What it may say is a column of the table in
+// keys.go.
 //
 // That table is the one place that knows the keys. All else follows from it: what is accepted, what
 // an unknown key was meant to be, defaults, what a project may do, and [Config.Effective], which

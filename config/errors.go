@@ -42,7 +42,8 @@ type problems struct {
 }
 
 func (p *problems) add(line int, key, format string, args ...any) {
-	p.list = append(p.list, &Error{File: p.file, Line: line, Key: key, Detail: fmt.Sprintf(format, args...)})
+	detail := fmt.Sprintf(format, args...)
+	p.list = append(p.list, &Error{File: p.file, Line: line, Key: key, Detail: detail})
 }
 
 func (p *problems) full() bool { return len(p.list) >= MaxProblems }

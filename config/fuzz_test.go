@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -62,9 +61,14 @@ func noLooser(t *testing.T, a, b *Config) {
 	if slices.Index(approvals, b.Core.Approvals) < slices.Index(approvals, a.Core.Approvals) {
 		t.Errorf("approvals: %s became %s", a.Core.Approvals, b.Core.Approvals)
 	}
-	for tool, rule := range b.Tools.Approvals {
-		if rule == "allow" && a.Tools.Approvals[tool] != "allow" {
-			t.Errorf("%s needs no asking any more", tool)
+	for tool, word := range b.Tools.Approvals {
+		if slices.Index(verdicts, word) < slices.Index(verdicts, a.Tools.Approvals[tool]) {
+			t.Errorf("the tool %s: %s", tool, word)
+		}
+	}
+	for tool := range a.Tools.Approvals {
+		if b.Tools.Approvals[tool] == "" {
+			t.Errorf("the word on the tool %s is lost", tool)
 		}
 	}
 	limit := func(c *Config, model string) int {
@@ -81,8 +85,8 @@ func noLooser(t *testing.T, a, b *Config) {
 	if m := b.Provider.Model; m != a.Provider.Model && !slices.Contains(a.Provider.Models, m) {
 		t.Errorf("the model %q is not the user's", m)
 	}
-	named := slices.Concat(a.Tools.Allow, b.Tools.Allow, a.Tools.Deny, b.Tools.Deny, []string{"jq", "a", "z_9"})
-	for _, tool := range named {
+	named := slices.Concat(a.Tools.Allow, b.Tools.Allow, a.Tools.Deny, b.Tools.Deny)
+	for _, tool := range append(named, "jq", "a", "z_9") {
 		if b.Tools.Offers(tool) && !a.Tools.Offers(tool) {
 			t.Errorf("the tool %s is offered", tool)
 		}
@@ -95,15 +99,15 @@ func same(t *testing.T, a, b *Config) {
 	t.Helper()
 	users := func(c *Config) []any {
 		p, s := &c.Provider, &c.Capabilities.Subagents
-		return []any{c.Core.System, c.Core.ParallelToolCalls, c.Core.Sessions, p.Kind, p.Models, p.Script, p.BaseURL,
-			p.KeyEnv, p.Headers, p.Prices, s.Enabled, s.BackgroundPrompts, c.Capabilities.ToolsBackground.Enabled,
-			c.Capabilities.Reduction.Enabled}
+		return []any{c.Core.System, c.Core.ParallelToolCalls, c.Core.Sessions, p.Kind, p.Models,
+			p.Script, p.BaseURL, p.KeyEnv, p.Headers, p.Prices, s.Enabled, s.BackgroundPrompts,
+			c.Capabilities.ToolsBackground.Enabled, c.Capabilities.Reduction.Enabled}
 	}
 	if !reflect.DeepEqual(users(a), users(b)) {
 		t.Errorf("have %v\nwant %v", users(b), users(a))
 	}
-	for name := range maps.Keys(a.Capabilities.Subagents.Agents) {
-		if !reflect.DeepEqual(a.Capabilities.Subagents.Agents[name], b.Capabilities.Subagents.Agents[name]) {
+	for name, agent := range a.Capabilities.Subagents.Agents {
+		if !reflect.DeepEqual(agent, b.Capabilities.Subagents.Agents[name]) {
 			t.Errorf("the subagent %s changed", name)
 		}
 	}

@@ -27,8 +27,8 @@ const kindScript = "script"
 var keys = []key{
 	{name: "core.system", parse: anyText(64 << 10),
 		set: put(func(c *Config) *string { return &c.Core.System })},
-	{name: "core.approvals", parse: oneOf(approvals...), initial: "on_request", project: stricter,
-		set: put(func(c *Config) *string { return &c.Core.Approvals })},
+	{name: "core.approvals", parse: oneOf(approvals...), initial: "on_request",
+		project: stricter(approvals), set: put(func(c *Config) *string { return &c.Core.Approvals })},
 	{name: "core.parallel_tool_calls", parse: boolean, initial: false,
 		set: put(func(c *Config) *bool { return &c.Core.ParallelToolCalls })},
 	{name: "core.max_iterations", parse: count(1, 10_000), initial: 50, project: lower,
@@ -76,7 +76,7 @@ var keys = []key{
 		set: put(func(c *Config) *[]string { return &c.Tools.Allow })},
 	{name: "tools.deny", parse: list(toolPattern), project: more,
 		set: put(func(c *Config) *[]string { return &c.Tools.Deny })},
-	{name: "tools.approvals.*", parse: oneOf("allow", "ask"), project: ask,
+	{name: "tools.approvals.*", parse: oneOf("allow", "ask", "deny"), project: stricter(verdicts),
 		set: into(func(c *Config) *map[string]string { return &c.Tools.Approvals })},
 
 	{name: "capabilities.subagents.enabled", parse: notYet, initial: false,
@@ -102,8 +102,11 @@ var keys = []key{
 		set: put(func(c *Config) *bool { return &c.Capabilities.Reduction.Enabled })},
 }
 
-// approvals from the laxest to the strictest.
-var approvals = []string{"never", "on_request", "untrusted"}
+// From the laxest to the strictest; "" is to say nothing.
+var (
+	approvals = []string{"never", "on_request", "untrusted"}
+	verdicts  = []string{"allow", "", "ask", "deny"}
+)
 
 func defaultSessions() string { return filepath.Join(xdg.StateHome, "wasmagent", "sessions") }
 

@@ -23,24 +23,28 @@ func TestValueLimits(t *testing.T) {
 		return "# " + strings.Repeat(".", n) + "\ncore.system = 1.5 # " + strings.Repeat("[", n)
 	}
 	for what, in := range map[string][2]string{
-		"the system prompt":   {"core.system = " + x(64<<10), "core.system = " + x(64<<10+1)},
-		"a header":            {"provider.headers.h = " + x(8<<10), "provider.headers.h = " + x(8<<10+1)},
-		"a model":             {"provider.model = " + x(200), "provider.model = " + x(201)},
-		"a name":              {"provider.headers." + name(200) + " = 'x'", "provider.headers." + name(201) + " = 'x'"},
-		"a name before a key": {"provider.prices." + name(200) + ".input = 1", "provider.prices." + name(201) + ".input = 1"},
-		"a list":              {"tools.allow = " + list(1000), "tools.allow = " + list(1001)},
-		"a tool":              {"tools.allow = ['" + name(64) + "']", "tools.allow = ['" + name(65) + "']"},
-		"a tool's beginning":  {"tools.allow = ['" + name(63) + "*']", "tools.allow = ['" + name(64) + "*']"},
-		"a variable":          {"provider.key_env = " + x(200), "provider.key_env = " + x(201)},
-		"a count":             {"core.max_iterations = 10000", "core.max_iterations = 10001"},
-		"a count's least":     {"core.max_iterations = 1", "core.max_iterations = 0"},
-		"a size":              {"core.output_cap = '16 MiB'", "core.output_cap = '16777217 B'"},
-		"a size's least":      {"core.output_cap = '1KiB'", "core.output_cap = '1023B'"},
-		"dollars":             {"budgets.dollars = 1e6", "budgets.dollars = 1_000_000.01"},
-		"a time":              {"budgets.wall_time = '720h'", "budgets.wall_time = '720h1ms'"},
-		"a time's least":      {"budgets.wall_time = '1s'", "budgets.wall_time = '0.999s'"},
-		"values":              {values(maxValues), values(maxValues + 1)},
-		"what is no depth":    {"core.system = " + `"` + strings.Repeat("[.", 20) + `"`, dots(20)},
+		"the system prompt": {"core.system = " + x(64<<10), "core.system = " + x(64<<10+1)},
+		"a header":          {"provider.headers.h = " + x(8<<10), "provider.headers.h = " + x(8<<10+1)},
+		"a model":           {"provider.model = " + x(200), "provider.model = " + x(201)},
+		"a name": {"provider.headers." + name(200) + " = 'x'",
+			"provider.headers." + name(201) + " = 'x'"},
+		"a name before a key": {"provider.prices." + name(200) + ".input = 1",
+			"provider.prices." + name(201) + ".input = 1"},
+		"a list": {"tools.allow = " + list(1000), "tools.allow = " + list(1001)},
+		"a tool": {"tools.allow = ['" + name(64) + "']",
+			"tools.allow = ['" + name(65) + "']"},
+		"a tool's beginning": {"tools.allow = ['" + name(63) + "*']",
+			"tools.allow = ['" + name(64) + "*']"},
+		"a variable":       {"provider.key_env = " + x(200), "provider.key_env = " + x(201)},
+		"a count":          {"core.max_iterations = 10000", "core.max_iterations = 10001"},
+		"a count's least":  {"core.max_iterations = 1", "core.max_iterations = 0"},
+		"a size":           {"core.output_cap = '16 MiB'", "core.output_cap = '16777217 B'"},
+		"a size's least":   {"core.output_cap = '1KiB'", "core.output_cap = '1023B'"},
+		"dollars":          {"budgets.dollars = 1e6", "budgets.dollars = 1_000_000.01"},
+		"a time":           {"budgets.wall_time = '720h'", "budgets.wall_time = '720h1ms'"},
+		"a time's least":   {"budgets.wall_time = '1s'", "budgets.wall_time = '0.999s'"},
+		"values":           {values(maxValues), values(maxValues + 1)},
+		"what is no depth": {"core.system = " + `"` + strings.Repeat("[.", 20) + `"`, dots(20)},
 	} {
 		o := options(t, t.TempDir())
 		write(t, o.File, in[0])
@@ -76,7 +80,7 @@ func TestDepth(t *testing.T) {
 		`a = """x"""""` + "\n" + deep:                 2, // two of the five quotes are the string's
 		`a = '''x''''` + "\n" + deep:                  2,
 		`a = """\"""` + deep + `"""`:                  0,
-		`a = "x` + "\n" + deep:                        0, // no TOML: the library stops at the end of the line
+		`a = "x` + "\n" + deep:                        0, // no TOML: the library stops
 		`a = """` + deep:                              0,
 		strings.Repeat("1.5,\n", 20):                  0,
 		strings.Repeat(`"a".`, maxDepth+1):            1,
@@ -88,7 +92,8 @@ func TestDepth(t *testing.T) {
 	o := options(t, t.TempDir())
 	write(t, filepath.Join(o.Dir, ProjectFile), deep)
 	_, err := Load(o)
-	if !strings.HasSuffix(errorText(err), ProjectFile+":1: more than 8 brackets or dots within each other") {
+	want := ProjectFile + ":1: more than 8 brackets or dots within each other"
+	if !strings.HasSuffix(errorText(err), want) {
 		t.Errorf("have %v", err)
 	}
 }

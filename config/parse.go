@@ -11,16 +11,18 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 const (
 	maxWord  = 200 // characters of a name that a file chooses, or of a model's
 	maxList  = 1000
-	maxShown = 60 // characters of a wrong value in an error
+	maxShown = 60   // characters of a string in an error
+	maxTold  = 1000 // characters of one in Effective
 )
 
-// parser makes a key's value of what a file has: a string, int64, float64, bool, time.Time, []any or
-// map[string]any. Its error says what is wanted.
+// parser makes a key's value of what a file has: a string, int64, float64, bool, time.Time, []any
+// or map[string]any. Its error says what is wanted.
 type parser func(raw any) (any, error)
 
 // byteSize is a number of bytes. It is written with its unit: B, KiB, MiB or GiB.
@@ -157,8 +159,13 @@ func word(most int) parser {
 }
 
 func isWord(s string, most int) bool {
-	n := len([]rune(s))
-	return n >= 1 && n <= most && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	n := utf8.RuneCountInString(s)
+	return n >= 1 && n <= most
 }
 
 func oneOf(words ...string) parser {
@@ -234,19 +241,21 @@ func path(raw any) (any, error) {
 	return nil, want("a path", raw)
 }
 
-// show is a value as a file would have it, on one line and not too long.
-func show(v any) string {
+// show is a value as a file would have it, on one line and for an error.
+func show(v any) string { return showMost(v, maxShown) }
+
+func showMost(v any, most int) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"
 	case string:
-		return quote(v)
+		return quote(v, most)
 	case byteSize, webAddress, time.Duration:
-		return quote(fmt.Sprint(v))
+		return quote(fmt.Sprint(v), most)
 	case []string:
 		words := make([]string, len(v))
 		for i, s := range v {
-			words[i] = quote(s)
+			words[i] = quote(s, most)
 		}
 		return "[" + strings.Join(words, ", ") + "]"
 	case map[string]any:
@@ -259,9 +268,10 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-func quote(s string) string {
-	if cut := []rune(s); len(cut) > maxShown {
-		return strconv.Quote(string(cut[:maxShown])) + "…"
+// quote cuts what has more characters than most.
+func quote(s string, most int) string {
+	if cut := []rune(s); len(cut) > most {
+		return strconv.Quote(string(cut[:most])) + "…"
 	}
 	return strconv.Quote(s)
 }

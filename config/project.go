@@ -19,22 +19,16 @@ func lower(_ *values, old value, next any) (any, error) {
 	return next, nil
 }
 
-// stricter is the same for approvals.
-func stricter(_ *values, old value, next any) (any, error) {
-	if slices.Index(approvals, next.(string)) < slices.Index(approvals, old.v.(string)) {
-		return nil, fmt.Errorf("%s is laxer than %s: a project's file may only be stricter",
-			show(next), old)
+// stricter is the same for words that are in order, the laxest first.
+func stricter(order []string) rule {
+	return func(_ *values, old value, next any) (any, error) {
+		word, _ := old.v.(string)
+		if slices.Index(order, next.(string)) < slices.Index(order, word) {
+			return nil, fmt.Errorf("%s is laxer than %s: a project's file may only be stricter",
+				show(next), old)
+		}
+		return next, nil
 	}
-	return next, nil
-}
-
-// ask lets a project ask for a tool's calls.
-func ask(_ *values, old value, next any) (any, error) {
-	if next != "ask" && next != old.v {
-		return nil, fmt.Errorf("%s is laxer than %s: a project's file may only say \"ask\"",
-			show(next), old)
-	}
-	return next, nil
 }
 
 // among lets a project choose one of the user's models.

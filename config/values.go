@@ -101,7 +101,7 @@ func (c *Config) Effective() []Setting {
 			case k.secret:
 				s.Value = "(hidden)"
 			default:
-				s.Value = show(v.v)
+				s.Value = showMost(v.v, maxTold)
 			}
 			all = append(all, s)
 		}

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2/maybe"
 	"github.com/google/uuid"
 )
@@ -70,8 +69,8 @@ func (d *Dir) path(file string) string { return filepath.Join(d.folder, file) }
 
 func sessionFile(name string) string { return name + ".jsonl" }
 
-// Create begins a session and locks it. Its name "" is its ID. A session that is there already is an
-// error that matches fs.ErrExist.
+// Create begins a session and locks it. Its name "" is its ID. A session that is there already is
+// an error that matches fs.ErrExist.
 func (d *Dir) Create(name string, m Meta) (*Session, error) {
 	return d.create(name, Header{Source: sourceOwn}, m, nil)
 }
@@ -172,60 +171,6 @@ func (d *Dir) read(f *os.File, name string) (*Transcript, error) {
 	return t, err
 }
 
-// Fork makes a new session of the first messages of another, at of them, 0 for all, and locks it.
-func (d *Dir) Fork(name, fork string, at int) (*Session, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
-	f, err := d.open(sessionFile(name), MaxFile)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	t, err := d.read(f, name)
-	if err != nil {
-		return nil, err
-	}
-	if at < 0 || at > len(t.Messages) {
-		return nil, &RangeError{Name: name, At: at, Messages: len(t.Messages)}
-	}
-	if at == 0 {
-		at = len(t.Messages)
-	}
-	lines, err := copyLines(f, t.view.closed(d.opts.clock())[:at])
-	if err != nil {
-		return nil, err
-	}
-	m, err := d.readMeta(name)
-	if err != nil {
-		m = Meta{} // it is made anew
-	}
-	m.Archived = false
-	h := Header{Source: t.Header.Source, Parent: &Parent{t.Header.ID, name, at}}
-	return d.create(fork, h, m, lines)
-}
-
-// copyLines copies lines as they are, with all that this version does not know.
-func copyLines(f *os.File, list []entry) ([]byte, error) {
-	var text bytes.Buffer
-	for i := range list {
-		e := &list[i]
-		if e.size == 0 {
-			if err := appendLine(&text, e.Message); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		line := make([]byte, e.size)
-		if _, err := f.ReadAt(line, e.offset); err != nil {
-			return nil, err
-		}
-		text.Write(bytes.TrimSuffix(line, newline))
-		text.Write(newline)
-	}
-	return text.Bytes(), nil
-}
-
 // SetArchived puts a session away, or takes it back. One that is in use is refused.
 func (d *Dir) SetArchived(name string, archived bool) error {
 	if err := d.exists(name); err != nil {
@@ -241,65 +186,4 @@ func (d *Dir) SetArchived(name string, archived bool) error {
 		err = d.writeMeta(name, m)
 	}
 	return errors.Join(err, lock.Unlock())
-}
-
-func (d *Dir) exists(name string) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	_, err := d.stat(sessionFile(name), MaxFile)
-	return err
-}
-
-// lock takes a session's lock, which ends with this process at the latest.
-func (d *Dir) lock(name string) (*flock.Flock, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
-	file := name + ".lock"
-	if _, err := d.stat(file, MaxFile); err != nil && !isMissing(err) {
-		return nil, err
-	}
-	lock := flock.New(d.path(file))
-	ok, err := lock.TryLock()
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, errors.Join(&BusyError{Name: name, File: d.path(file)}, lock.Close())
-	}
-	return lock, nil
-}
-
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-// stat tells of a file of the folder that is one, and no larger than max.
-func (d *Dir) stat(file string, max int64) (fs.FileInfo, error) {
-	info, err := d.root.Lstat(file)
-	if path := new(fs.PathError); errors.As(err, &path) {
-		return nil, &fs.PathError{Op: "open", Path: d.path(file), Err: path.Err}
-	} else if err != nil {
-		return nil, err
-	}
-	refuse := func(detail string) (fs.FileInfo, error) {
-		return nil, &InvalidError{File: d.path(file), Detail: detail}
-	}
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		return refuse("a symbolic link, which is not followed")
-	case info.IsDir():
-		return refuse("a directory")
-	case !info.Mode().IsRegular():
-		return refuse("no regular file")
-	case info.Size() > max:
-		return refuse(tooBig(max))
-	}
-	return info, nil
-}
-
-func (d *Dir) open(file string, max int64) (*os.File, error) {
-	if _, err := d.stat(file, max); err != nil {
-		return nil, err
-	}
-	return d.root.Open(file)
 }

@@ -54,5 +54,6 @@ type RangeError struct {
 }
 
 func (e *RangeError) Error() string {
-	return fmt.Sprintf("session %q has %d messages: it cannot be forked at %d", e.Name, e.Messages, e.At)
+	return fmt.Sprintf("session %q has %d messages: it cannot be forked at %d",
+		e.Name, e.Messages, e.At)
 }

@@ -78,8 +78,9 @@ func (d *Dir) readHeader(name string) (Header, error) {
 		return Header{}, err
 	}
 	defer f.Close()
+	const most = MaxHeader + 1 // enough to see that it is too long
 	var t Transcript
-	line, err := readLine(bufio.NewReaderSize(io.LimitReader(f, MaxHeader+1), MaxHeader+1), MaxHeader+1)
+	line, err := readLine(bufio.NewReaderSize(io.LimitReader(f, most), most), most)
 	if err == nil && len(line) == 0 {
 		return Header{}, &InvalidError{File: d.path(file), Detail: emptyFile}
 	}

@@ -46,7 +46,9 @@ func writeForEver(folder string) error {
 	}
 }
 
-func numbered(n int) message.Message { return said(fmt.Sprint(n, " ", strings.Repeat("x", 10_000))) }
+func numbered(n int) message.Message {
+	return said(fmt.Sprint(n, " ", strings.Repeat("x", 10_000)))
+}
 
 type child struct {
 	cmd *exec.Cmd

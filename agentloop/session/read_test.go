@@ -148,10 +148,13 @@ func TestReadLimits(t *testing.T) {
 		max  limits
 		want string
 	}{
-		"at both limits":     {header + user, limits{line, file}, ""},
-		"a line too long":    {header + user, limits{line - 1, file}, "the session is not valid: line 1: the line has more than 75 bytes"},
-		"a file too big":     {header + user, limits{line, file - 1}, "the session is not valid: the file has more than 102 bytes"},
-		"a torn line counts": {header + user + strings.Repeat("x", 102), limits{101, 1000}, "the session is not valid: line 3: the line has more than 101 bytes"},
+		"at both limits": {header + user, limits{line, file}, ""},
+		"a line too long": {header + user, limits{line - 1, file},
+			"the session is not valid: line 1: the line has more than 75 bytes"},
+		"a file too big": {header + user, limits{line, file - 1},
+			"the session is not valid: the file has more than 102 bytes"},
+		"a torn line counts": {header + user + strings.Repeat("x", 102), limits{101, 1000},
+			"the session is not valid: line 3: the line has more than 101 bytes"},
 	} {
 		_, err := read(strings.NewReader(tt.in), tt.max)
 		if have := text(err); have != tt.want {
@@ -166,7 +169,7 @@ func TestReadLimits(t *testing.T) {
 		t.Errorf("a header of MaxHeader bytes: %v", err)
 	}
 	_, err := Read(strings.NewReader(long(MaxHeader + 1)))
-	if !strings.HasPrefix(text(err), "the session is not valid: line 1: no header: the line has more than 4096 bytes") {
+	if !strings.HasSuffix(text(err), "line 1: no header: the line has more than 4096 bytes") {
 		t.Errorf("a longer header: %v", err)
 	}
 }

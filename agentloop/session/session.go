@@ -66,17 +66,17 @@ func (s *Session) Header() Header { return s.header }
 // Warnings say what was left out or put right when it was opened.
 func (s *Session) Warnings() []string { return s.warnings }
 
-// Messages is the conversation so far. It passes message.Check: a call without a result has one that
-// says so.
+// Messages is the conversation so far. It passes message.Check: a call without a result has one
+// that says so.
 func (s *Session) Messages() []message.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.view.messages()
 }
 
-// Append stores messages: all of them, or none when there is an error. A message that would make the
-// file an invalid one is refused with an *InvalidError. Calls that are still without a result when
-// another turn begins get the result unknown.
+// Append stores messages: all of them, or none when there is an error. A message that would make
+// the file an invalid one is refused with an *InvalidError. Calls that are still without a result
+// when another turn begins get the result unknown.
 //
 // What has happened must be recorded, so a context that is done does not keep it from being stored.
 func (s *Session) Append(_ context.Context, list ...message.Message) error {
@@ -118,7 +118,7 @@ func (s *Session) encode(list []message.Message) (text []byte, lines int, err er
 		start := buf.Len()
 		lines++
 		invalid := func(detail string) error {
-			return &InvalidError{File: s.dir.path(sessionFile(s.name)), Line: s.lines + lines, Detail: detail}
+			return &InvalidError{s.dir.path(sessionFile(s.name)), s.lines + lines, detail}
 		}
 		if err := appendLine(&buf, m); err != nil {
 			return err
