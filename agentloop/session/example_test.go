@@ -43,14 +43,17 @@ func Example() {
 	}
 	defer s.Close()
 	for _, m := range s.Messages() {
-		if m.Result != nil {
-			fmt.Println(m.Role, m.Result.Outcome)
-		} else {
-			fmt.Println(m.Role, m.Text)
+		switch {
+		case m.Result != nil:
+			fmt.Println("result:", m.Result.Outcome)
+		case m.Calls != nil:
+			fmt.Println("call:", m.Calls[0].Name)
+		default:
+			fmt.Println("said:", m.Text)
 		}
 	}
 	// Output:
-	// user Is it raining in Oslo?
-	// assistant
-	// tool unknown
+	// said: Is it raining in Oslo?
+	// call: weather
+	// result: unknown
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -36,7 +37,7 @@ func writeForEver(folder string) error {
 	}
 	for n := len(s.Messages()); ; {
 		list := []message.Message{numbered(n), calls("a"), answer("a")}
-		if err := s.Append(nil, list...); err != nil {
+		if err := s.Append(context.Background(), list...); err != nil {
 			return err
 		}
 		n += len(list)
