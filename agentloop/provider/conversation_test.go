@@ -149,6 +149,21 @@ func TestOptionsOnTheWire(t *testing.T) {
 	})
 }
 
+// TestNotStreamedAfterAll asks for a stream and gets an answer in one piece, as from some servers.
+func TestNotStreamedAfterAll(t *testing.T) {
+	for wire, body := range map[string]string{
+		"openai":    `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`,
+		"anthropic": `{"content":[{"type":"text","text":"x"}],"stop_reason":"end_turn"}`,
+	} {
+		server := looptest.NewServer(t, looptest.Answer{Body: body,
+			Header: map[string]string{"Content-Type": "application/json; charset=utf-8"}})
+		m, _, err := ask(t, wire, server.URL, provider.Options{Client: client()})
+		if err != nil || m.Text != "x" || m.Finish != message.FinishStop {
+			t.Errorf("%s: have %+v, %v", wire, m, err)
+		}
+	}
+}
+
 // TestManyAtOnce has one model asked by many.
 func TestManyAtOnce(t *testing.T) {
 	eachWire(t, func(t *testing.T, wire string, opts provider.Options) {
@@ -194,7 +209,8 @@ func TestAnswerSize(t *testing.T) {
 	bodies := map[string]string{
 		"openai/streamed": `data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n",
 		"openai/whole":    `{"choices":[{"message":{"content":"x"}}]}`,
-		"anthropic/streamed": `data: {"type":"content_block_start","content_block":{"type":"text","text":"x"}}` +
+		"anthropic/streamed": `data: {"type":"content_block_start",` +
+			`"content_block":{"type":"text","text":"x"}}` +
 			"\n\n" + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n",
 		"anthropic/whole": `{"content":[{"type":"text","text":"x"}],"stop_reason":"end_turn"}`,
 	}

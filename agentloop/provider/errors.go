@@ -17,7 +17,9 @@ const CutMark = " … [cut at 2 KiB]"
 // nothing came for too long. It ends a run after the retries.
 type HTTPError struct{ Err error }
 
-func (e *HTTPError) Error() string { return fmt.Sprintf("the provider cannot be reached: %v", e.Err) }
+func (e *HTTPError) Error() string {
+	return fmt.Sprintf("the provider cannot be reached: %v", e.Err)
+}
 func (e *HTTPError) Unwrap() error { return e.Err }
 
 // StatusError is an answer that tells of an error. It ends a run after the retries.

@@ -22,8 +22,8 @@ const (
 	MaxParts  = 4096     // parts of any kind in one answer
 )
 
-// Options of a provider that is reached by HTTP. Nil ones mean the zero value, and each field's zero
-// means the default it names.
+// Options of a provider that is reached by HTTP. Nil ones mean the zero value, and each field's
+// zero means the default it names.
 type Options struct {
 	BaseURL string // http or https; default: the vendor's own. A query stays, user names are refused.
 
