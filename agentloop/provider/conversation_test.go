@@ -112,7 +112,7 @@ func TestMetaStaysHere(t *testing.T) {
 				Meta: map[string]json.RawMessage{"hidden": []byte(`"hidden"`)}},
 			{Role: message.Assistant, Text: "Hi", Model: "hidden", Finish: "hidden",
 				Reasoning: []message.Reasoning{
-					{Text: "hidden", Provider: "another", Opaque: []byte(`{"hidden":1}`)}}},
+					{Text: "hidden", Provider: "another", Opaque: []byte(`{"block":{"type":"hidden"}}`)}}},
 			{Role: message.User, Text: "Bye"},
 		}})
 		if body := string(server.Asked()[0].Body); err != nil || strings.Contains(body, "hidden") {

@@ -108,6 +108,8 @@ func TestStatuses(t *testing.T) {
 			s / 4, s / 4},
 		"too many, late": {answers{status(429, "Retry-After", "3600"), fine}, 0, 2,
 			60 * s, 60 * s},
+		"too many, a date": {answers{status(429, "Retry-After", "Fri, 31 Dec 2100 23:59:59 GMT"),
+			fine}, 0, 2, 60 * s, 60 * s},
 		"passing, then no": {answers{status(408), status(400)}, 400, 2, 1500 * ms, 2500 * ms},
 		"a redirect": {answers{status(307, "Location", "http://127.0.0.1:1/")},
 			307, 1, 0, 0},
@@ -239,7 +241,7 @@ func TestClosedSocket(t *testing.T) {
 			t.Errorf("have %v after %v", err, waited)
 		}
 		if !strings.HasPrefix(err.Error(), wire+" at "+address+", asked 4 times: ") ||
-			strings.Count(err.Error(), "refused") != 1 {
+			strings.Count(err.Error(), "refused") != 1 || strings.Contains(err.Error(), "/v1/") {
 			t.Errorf("the text is %v", err)
 		}
 	})
@@ -368,6 +370,41 @@ func TestIdle(t *testing.T) {
 					t.Errorf("%s: have %v after %v", name, err, waited)
 				}
 			})
+		}
+	})
+}
+
+// eager is a body that gives a byte at a time, as long as its request goes on.
+type eager struct {
+	io.Reader
+	ctx context.Context
+}
+
+func (e eager) Read(p []byte) (int, error) {
+	if e.ctx.Err() != nil {
+		return 0, e.ctx.Err()
+	}
+	return e.Reader.Read(p[:1])
+}
+func (eager) Close() error { return nil }
+
+// TestSlowListener takes its time with each piece: that is not the provider's silence.
+func TestSlowListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const body = `data: {"choices":[{"delta":{"content":"x"}}]}` + "\n\n"
+		answer := func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200,
+				Body: eager{strings.NewReader(body + body + "data: [DONE]\n\n"), r.Context()}}, nil
+		}
+		m, err := openai.New("m", &provider.Options{BaseURL: "http://localhost",
+			Idle: time.Second, Client: &http.Client{Transport: roundTrip(answer)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := hello
+		req.Delta = func(message.Delta) { time.Sleep(time.Minute) }
+		if got, err := m.Turn(t.Context(), req); err != nil || got.Text != "xx" {
+			t.Errorf("have %q, %v", got.Text, err)
 		}
 	})
 }
