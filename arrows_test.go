@@ -34,7 +34,7 @@ var arrows = map[string][]string{
 	"loader":              {"abi", "abi/...", "host", "plugins"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
-	"plugins":             {"abi", "abi/transcode"},
+	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
 	"plugins/excerpt":     {"abi", "plugins"},
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
@@ -46,6 +46,7 @@ var below = map[string][]string{
 	"agentloop/provider/": {"agentloop/message", "agentloop/provider", "agentloop/provider/..."},
 	"host/internal/":      {},
 	"pdk/internal/":       {"abi", "pdk/internal/..."},
+	"plugins/internal/":   {"abi", "abi/transcode"},
 }
 
 // owners says which dependency only some packages may name.
@@ -53,6 +54,9 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":     {"host", "host/..."},
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
+	"github.com/gofrs/flock":            {"host", "host/hosttest", "plugins/ledger"},
+	"modernc.org/sqlite":                {"plugins/ledger"},
+	"github.com/cenkalti/backoff/v5":    {"plugins"},
 }
 
 // scratch is where a clone's owner writes plugins of his own. It is ignored, here and by Git.

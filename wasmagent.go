@@ -3,9 +3,9 @@ package wasmagent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
@@ -15,12 +15,12 @@ import (
 
 // Options of Open. Nil and zero fields are the documented defaults.
 type Options struct {
-	CacheDir string            // tool lists and compiled code; "" is the user's cache directory
-	StateDir string            // the key that seals them; "" is the user's state directory
-	Limits   host.Limits       // of every plugin; zero fields are the host's defaults
-	Keys     map[string]string // idempotency path by name of a tool of the directory
-	Ledger   plugins.Ledger    // where keyed calls are claimed; needed with Keys
-	Logger   *slog.Logger      // nil discards
+	CacheDir string                  // tool lists and compiled code; "" is the user's cache directory
+	StateDir string                  // the key that seals them; "" is the user's state directory
+	Limits   host.Limits             // of every plugin; zero fields are the host's defaults
+	Rules    map[string]plugins.Rule // the operator's, by name of a tool, also of one added later
+	Ledger   plugins.Ledger          // where keyed calls are recorded; needed for keys
+	Logger   *slog.Logger            // nil discards
 
 	// CompileCommand is a program that compiles plugins which are too much for this process; see
 	// host.CompileChild. Nil: they are refused.
@@ -48,7 +48,7 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 		return nil, err
 	}
 	b := &Toolbox{dir: d, registry: plugins.NewRegistry(&plugins.Options{
-		Keys: opts.Keys, Ledger: opts.Ledger, Logger: opts.Logger,
+		Rules: opts.Rules, Ledger: opts.Ledger, Logger: opts.Logger,
 	})}
 	for _, p := range d.Plugins() {
 		if p.Err != nil {
@@ -61,9 +61,6 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 			b.problems = append(b.problems, err)
 		}
 	}
-	if err := b.registry.Check(); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
 	return b, nil
 }
 
@@ -71,9 +68,16 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 func (b *Toolbox) Tools() iter.Seq[abi.ToolSpec] { return b.registry.Specs() }
 
 // Problems lists the plugins and tools that are not on offer, each with its reason:
-// *loader.LoadError,
-// *loader.NotAllowedError, *loader.SpecError, *loader.CollisionError, *plugins.AddError.
-func (b *Toolbox) Problems() []error { return b.problems }
+// *loader.LoadError, *loader.NotAllowedError, *loader.SpecError, *loader.CollisionError,
+// *plugins.AddError. While there are rules for tools that are not there, a *plugins.RuleError comes
+// last: until a program has added those, no call is carried out.
+func (b *Toolbox) Problems() []error {
+	problems := slices.Clone(b.problems)
+	if err := b.registry.Check(); err != nil {
+		problems = append(problems, err)
+	}
+	return problems
+}
 
 // Call runs a tool with JSON arguments. A plugin is compiled when it is first called.
 func (b *Toolbox) Call(ctx context.Context, tool string, args json.RawMessage) (

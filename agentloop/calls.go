@@ -198,10 +198,10 @@ func (l *Loop) invoke(ctx context.Context, c *call) {
 	if c.tool.own {
 		tools = l.own
 	}
-	result, err := tools.Call(ctx, plugins.Call{
-		ID:    c.ID,
-		Tool:  c.Name,
-		Input: json.RawMessage(c.Arguments),
-	})
+	request := plugins.Call{ID: c.ID, Tool: c.Name, Input: json.RawMessage(c.Arguments)}
+	if l.ID != "" && !c.tool.own {
+		request.Run, request.Position = l.ID, c.position
+	}
+	result, err := tools.Call(ctx, request)
 	c.out, c.err = result.Output, err
 }

@@ -22,7 +22,7 @@ func TestCallsThatDoNotRun(t *testing.T) {
 		finish            message.Finish
 		code, cause, text string
 	}{
-		"unknown tool": {"nope", `{}`, "", "unknown_tool", "",
+		"unknown tool": {"nope", `{}`, "", "unknown_tool", "unknown_tool",
 			`there is no tool "nope"; there are f`},
 		"half an object": {"f", `{"a":`, "", "invalid_arguments", "carriage",
 			`tool "f" was not run: the arguments cannot be used: they are not JSON: unexpected end of ` +

@@ -55,6 +55,10 @@ type Loop struct {
 	Tools  Tools  // nil: none
 	System string // the system prompt; it replaces the one of a restored history
 
+	// ID is the conversation's in the ledger of the tools, which then has every call of it, each at
+	// its place. "": it has those with a key, each by itself.
+	ID string
+
 	MaxTurns     int    // round trips of one run; 0: DefaultMaxTurns
 	ModelName    string // in errors, and on messages that do not name their model
 	ContextLimit int    // tokens; what would not fit is not sent; 0: no guard

@@ -19,10 +19,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// registry has the tools.
+// registry has the tools, and hardly waits before it tries one again.
 func registry(t testing.TB, tools ...plugins.Tool) *plugins.Registry {
 	t.Helper()
-	r := plugins.NewRegistry(nil)
+	r := plugins.NewRegistry(&plugins.Options{RetryWait: 1})
 	if err := r.Add(tools...); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestRepeated(t *testing.T) {
 // TestRepeatsCollapse pins that the model reads a failure once, and then how often.
 func TestRepeatsCollapse(t *testing.T) {
 	n := 0
-	f := reads("f", func(context.Context, plugins.Call) (plugins.Output, error) {
+	f := writes("f", func(context.Context, plugins.Call) (plugins.Output, error) {
 		if n++; n == 3 {
 			return plugins.Output{Value: json.RawMessage("1")}, nil
 		}
@@ -73,10 +73,10 @@ func TestRepeatsCollapse(t *testing.T) {
 	for i := range 4 {
 		turns = append(turns, looptest.Call(call("", "f", fmt.Sprintf(`{"n":%d}`, i))))
 	}
-	loop := &agentloop.Loop{Tools: registry(t, f),
+	loop := &agentloop.Loop{Tools: registry(t, f), Approval: agentloop.Approval{Mode: agentloop.Never},
 		Model: looptest.NewModel(append(turns, looptest.Say("ok"))...)}
 	end(t, loop.Run(t.Context(), user("go")))
-	const first = `tool "f" failed: it reported: "no funds"`
+	const first = `tool "f" failed: it reported: "no funds"; its effect may or may not have happened`
 	for i, want := range []string{first, `tool "f" failed in the same way again (handler), 2 times`,
 		"1", first} {
 		if have := results(loop.History())[i].Text; !strings.HasPrefix(have, want) {

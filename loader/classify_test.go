@@ -334,7 +334,7 @@ func TestGates(t *testing.T) {
 		"out.wasm": hosttest.Plugin{Name: "out", Tools: []abi.ToolSpec{out}}.Bytes(),
 	})
 	reg := plugins.NewRegistry(&plugins.Options{
-		Keys: map[string]string{"pay": "order.id"}, Ledger: &ledger.Memory{},
+		Rules: map[string]plugins.Rule{"pay": {Key: "order.id"}}, Ledger: &ledger.Memory{},
 	})
 	if err := reg.Add(open(t, dir, options(t)).Tools()...); err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func toolNames(d *loader.Dir) (names []string) {
 // call calls a tool of a directory as a program would: through a registry.
 func call(t testing.TB, d *loader.Dir, tool, input string) (plugins.Result, error) {
 	t.Helper()
-	reg := plugins.NewRegistry(nil)
+	reg := plugins.NewRegistry(&plugins.Options{RetryWait: 1})
 	if err := reg.Add(d.Tools()...); err != nil {
 		t.Fatal(err)
 	}

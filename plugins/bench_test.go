@@ -74,6 +74,6 @@ func BenchmarkCall(b *testing.B) {
 	})
 	b.Run("key", func(b *testing.B) {
 		benchmarkCall(b, abi.ToolSpec{InputSchema: orderSchema}, &plugins.Options{
-			Keys: map[string]string{"order": "id"}, Ledger: new(ledger.Memory)})
+			Rules: map[string]plugins.Rule{"order": {Key: "id"}}, Ledger: new(ledger.Memory)})
 	})
 }

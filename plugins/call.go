@@ -3,7 +3,6 @@ package plugins
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ import (
 // MaxInput is how many bytes of JSON the arguments of one call may have.
 const MaxInput = 16 << 20
 
-// Call carries out one call: find, check, key, claim, attempt, output check, settle. Each step
+// Call carries out one call: find, check, key, begin, attempt, output check, end. Each step
 // makes only the errors that are its own, and FaultOf says who must act on any of them.
 func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) {
 	if r.opts.Logger != nil {
@@ -36,31 +35,35 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 	if err := r.mayRun(ctx, tool); err != nil {
 		return Result{}, err
 	}
-	claimed, err := r.claim(ctx, tool, &call, input.raw)
+	begun, err := r.begin(ctx, tool, &call, input.raw)
 	if err != nil {
 		return Result{}, err
 	}
-	if claimed.Settled {
-		return Result{Output: claimed.Output, Key: call.Key, Copied: true, From: claimed.From}, nil
+	if begun.Done {
+		return recall(begun, input.notes)
 	}
-	out, attempts, err := tool.attempt(ctx, call)
+	out, attempts, err := r.attempt(ctx, tool, call)
 	if err == nil {
 		err = tool.checkOutput(out)
 	}
-	if err := r.settle(ctx, claimed, tool, out, attempts, err); err != nil {
+	err = noted(err, attempts, begun.Place)
+	if err := r.end(ctx, begun, tool, out, attempts, err); err != nil {
 		return Result{}, err
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Output: out, Key: call.Key, Attempts: attempts}, nil
+	return Result{Output: out, Key: call.Key, Attempts: attempts, Notes: input.notes}, nil
 }
 
 // carried is a call's arguments as the steps after the check see them. The buffer is shared between
 // calls.
-type carried struct{ raw abi.Raw }
+type carried struct {
+	raw   abi.Raw
+	notes []string // what was done to them, or noticed about them
+}
 
-var buffers = sync.Pool{New: func() any { return &carried{make(abi.Raw, 0, 4<<10)} }}
+var buffers = sync.Pool{New: func() any { return &carried{raw: make(abi.Raw, 0, 4<<10)} }}
 
 // maxKept is how large a buffer may be to be used again.
 const maxKept = 1 << 20
@@ -73,15 +76,15 @@ func (c *carried) free() {
 
 var noArguments = json.RawMessage("{}")
 
-// check makes sure that the arguments can be carried and match the tool's schema.
+// check makes sure that the arguments can be carried and match the tool's schema, if need be as what
+// they are plainly meant to be.
 func (e *entry) check(call *Call) (*carried, error) {
 	if len(call.Input) == 0 {
 		call.Input = noArguments
 	}
 	input, err := carry(call.Input, MaxInput)
 	if err == nil {
-		if err = e.input.check(input.raw); err == nil {
-			call.Packed = input.raw
+		if err = e.fit(call, input); err == nil {
 			return input, nil
 		}
 		input.free()
@@ -127,7 +130,7 @@ func (e *entry) deriveKey(call *Call, input abi.Raw) error {
 	return nil
 }
 
-// mayRun refuses what must not start: a registry whose keys do not fit its tools, and a call that
+// mayRun refuses what must not start: a registry whose rules do not fit its tools, and a call that
 // is already over.
 func (r *Registry) mayRun(ctx context.Context, e *entry) error {
 	if err := r.Check(); err != nil {
@@ -137,59 +140,6 @@ func (r *Registry) mayRun(ctx context.Context, e *entry) error {
 		return e.callersEnd(ctx)
 	}
 	return nil
-}
-
-// claim takes the call's key in the ledger. A call without a key, or of a tool that only reads,
-// needs no claim and gets an empty one.
-func (r *Registry) claim(ctx context.Context, e *entry, call *Call, input abi.Raw) (
-	Claimed, error) {
-	if call.Key == "" || e.spec.Effect == abi.EffectRead {
-		return Claimed{}, nil
-	}
-	if r.opts.Ledger == nil {
-		return Claimed{}, fmt.Errorf("tool %q: %w", e.spec.Name, ErrLedgerRequired)
-	}
-	claimed, err := r.opts.Ledger.Claim(ctx, Claim{
-		Scope:     e.scope,
-		Tool:      e.spec.Name,
-		Key:       call.Key,
-		CallID:    call.ID,
-		Effect:    e.spec.Effect,
-		Input:     call.Input,
-		InputHash: hashOf(input),
-	})
-	switch {
-	case err == nil:
-		return claimed, nil
-	case is[*CollisionError](err), is[*InFlightError](err):
-		return Claimed{}, err
-	case callersEnd(ctx, err):
-		return Claimed{}, e.callersEnd(ctx)
-	}
-	return Claimed{}, HostFault(fmt.Errorf("tool %q was not run, the ledger cannot claim its key: %w",
-		e.spec.Name, err))
-}
-
-// attempt runs the tool: once.
-func (e *entry) attempt(ctx context.Context, call Call) (out Output, attempts int, err error) {
-	call.Attempt = 1
-	out, err = e.tool.Invoke(ctx, call)
-	if err != nil {
-		return Output{}, 1, e.countRefusals(e.asToolError(ctx, err))
-	}
-	e.refused.Store(0)
-	return out, 1, nil
-}
-
-// countRefusals notes in err how many calls in a row the tool has refused although its own schema
-// allowed their input.
-func (e *entry) countRefusals(err error) error {
-	if tool, ok := errors.AsType[*ToolError](err); ok && tool.Kind == ErrInvalidInput {
-		tool.Refused = int(e.refused.Add(1))
-	} else {
-		e.refused.Store(0)
-	}
-	return err
 }
 
 // checkOutput makes sure that a result is one, and the one that the tool promises.
@@ -203,26 +153,12 @@ func (e *entry) checkOutput(out Output) error {
 	case e.output == nil:
 		return nil
 	case out.Value == nil:
-		return e.fail(ErrMalformedResult, newSchemaError([]Problem{{"", "content, not a value"}}, 0))
+		return e.fail(ErrMalformedResult, newSchemaError("", "content, not a value"))
 	}
 	value, err := carry(out.Value, len(out.Value))
 	if err != nil {
-		return e.fail(ErrMalformedResult, newSchemaError([]Problem{{"", err.Error()}}, 0))
+		return e.fail(ErrMalformedResult, newSchemaError("", err.Error()))
 	}
 	defer value.free()
-	return e.asChecked(ErrMalformedResult, e.output.check(value.raw))
-}
-
-// settle ends the call's claim, also when the caller has gone: what ran must be written down.
-func (r *Registry) settle(ctx context.Context, c Claimed, e *entry, out Output, attempts int,
-	callErr error) error {
-	if c.ID == "" {
-		return nil
-	}
-	s := Settlement{stateAfter(e.spec.Effect, callErr), out, callErr, attempts}
-	if err := r.opts.Ledger.Settle(context.WithoutCancel(ctx), c.ID, s); err != nil {
-		return HostFault(fmt.Errorf("tool %q ran, but its claim is not settled: %w", e.spec.Name,
-			err))
-	}
-	return nil
+	return e.asChecked(ErrMalformedResult, schemaFault(e.output.Check(value.raw)))
 }

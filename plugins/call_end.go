@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/wasmagent/wasmagent/abi"
 )
 
 // asToolError turns what a tool's Invoke returned into what a caller of the registry gets.
@@ -20,8 +22,8 @@ func (e *entry) asToolError(ctx context.Context, err error) error {
 		return &mine
 	case isTool:
 		// A tool that called another one: that one's kind is not this call's, so only its text
-		// stays.
-		return e.fail(ErrHandler, errors.New(err.Error()))
+		// stays, and whether trying again can help.
+		return e.fail(ErrHandler, &abi.Failure{Message: err.Error(), Permanent: !tool.mayPass()})
 	case callersEnd(ctx, err):
 		return e.callersEnd(ctx)
 	}
@@ -65,8 +67,11 @@ func (r *Registry) log(ctx context.Context, call *Call, began time.Time, res *Re
 		attrs = append(attrs, slog.Int("attempts", res.Attempts), slog.Bool("copied", res.Copied))
 	} else {
 		attrs = append(attrs, slog.String("fault", fault.String()),
-			slog.String("kind", className(*err)), slog.String("cause", CauseOf(*err)),
-			slog.String("err", (*err).Error()))
+			slog.String("kind", className(*err)), slog.String("cause", CauseOf(*err)))
+		if tool, ok := errors.AsType[*ToolError](*err); ok {
+			attrs = append(attrs, slog.Int("attempts", tool.Attempts))
+		}
+		attrs = append(attrs, slog.String("err", (*err).Error()))
 	}
 	r.opts.Logger.LogAttrs(ctx, level, "call", attrs...)
 }

@@ -48,7 +48,7 @@ func value(json string) plugins.Output { return plugins.Output{Value: []byte(jso
 
 func TestInvalidInputRunsNothing(t *testing.T) {
 	tests := []struct{ name, input, cause, text string }{
-		{"wrong type", `{"x":"1"}`, "schema", "at /x: want an integer, have a string"},
+		{"wrong type", `{"x":"one"}`, "schema", "at /x: want an integer, have a string"},
 		{"missing field", `{}`, "schema", `at the top: the field "x" is missing`},
 		{"array", `[1]`, "schema", "at the top: want an object, have an array"},
 		{"null", `null`, "schema", "at the top: want an object, have null"},
@@ -56,7 +56,7 @@ func TestInvalidInputRunsNothing(t *testing.T) {
 		{"number out of range", `{"x":11}`, "schema", "at /x: want at most 10, have 11"},
 		{"fraction", `{"x":1.5}`, "schema", "at /x: want an integer, have a number"},
 		{"unknown field", `{"x":1,"y/z":2}`, "schema", `at /y~1z: unknown field; there are "tags", "x"`},
-		{"deep", `{"x":1,"tags":["a",7]}`, "schema", "at /tags/1: want a string, have a number"},
+		{"deep", `{"x":1,"tags":["a",null]}`, "schema", "at /tags/1: want a string, have null"},
 		{"two problems", `{"tags":1}`, "schema",
 			`at /tags: want an array, have a number; at the top: the field "x" is missing`},
 		{"no JSON", `{"x":1`, "carriage", ""},
@@ -134,7 +134,7 @@ func (e *limitError) CauseName() string { return e.name }
 func (e *limitError) Unwrap() error     { return e.is }
 
 // TestToolErrors has what a tool's Invoke may return and what the caller of the registry gets, each
-// under every effect: there is one execution each time.
+// under every effect. Only a failure of the tool's own work is ever tried again, and no write.
 func TestToolErrors(t *testing.T) {
 	failure := &abi.Failure{Code: "declined", Message: "no funds", Permanent: true}
 	tests := []struct {
@@ -177,7 +177,8 @@ func TestToolErrors(t *testing.T) {
 		for _, effect := range effects {
 			t.Run(test.name+"/"+effect.String(), func(t *testing.T) {
 				spy := replies("pay", effect, plugins.Output{}, test.err)
-				_, err := call(t, registry(t, nil, spy), "pay", "{}")
+				r := registry(t, &plugins.Options{RetryWait: 1}, spy)
+				_, err := call(t, r, "pay", "{}")
 				tool, ok := errors.AsType[*plugins.ToolError](err)
 				switch {
 				case !ok:
@@ -198,7 +199,8 @@ func TestToolErrors(t *testing.T) {
 				if got := plugins.FaultOf(err); got != test.fault {
 					t.Errorf("fault %v, want %v", got, test.fault)
 				}
-				if n := len(spy.Calls()); n != 1 {
+				once := test.kind != plugins.ErrHandler || effect == abi.EffectWrite
+				if n := len(spy.Calls()); once && n != 1 {
 					t.Errorf("%d executions, want 1", n)
 				}
 			})
@@ -315,6 +317,8 @@ func TestOutputCheck(t *testing.T) {
 // TestRefusalsInARow: a tool that keeps refusing what its own schema allows is broken.
 func TestRefusalsInARow(t *testing.T) {
 	refusal := &plugins.ToolError{Kind: plugins.ErrInvalidInput, Err: &abi.Failure{Message: "no"}}
+	tooLarge := &plugins.ToolError{Kind: plugins.ErrInvalidInput,
+		Err: &sandboxError{"limit.request", "17 MiB of 16"}}
 	var next error
 	spy := &pluginstest.Spy{Is: abi.ToolSpec{Name: "picky"},
 		Reply: func(context.Context, plugins.Call) (plugins.Output, error) {
@@ -331,7 +335,8 @@ func TestRefusalsInARow(t *testing.T) {
 		{"{}", refusal, plugins.FaultTool},
 		{"{}", nil, plugins.FaultNone},
 		{"{}", refusal, plugins.FaultCaller},
-		{"[]", nil, plugins.FaultCaller}, // the schema's refusal is not the tool's: the row goes on
+		{"[]", nil, plugins.FaultCaller},      // the schema's refusal is not the tool's: the row goes on
+		{"{}", tooLarge, plugins.FaultCaller}, // nor is the host's
 		{"{}", refusal, plugins.FaultTool},
 		{"{}", errDown, plugins.FaultWorld},
 		{"{}", refusal, plugins.FaultCaller},
@@ -364,14 +369,14 @@ func TestUnknownTool(t *testing.T) {
 }
 
 func TestKeyedWithoutALedger(t *testing.T) {
-	keys := map[string]string{"pay": "id"}
+	rules := map[string]plugins.Rule{"pay": {Key: "id"}}
 	for effect, want := range map[abi.Effect]error{
 		abi.EffectWrite:      plugins.ErrLedgerRequired,
 		abi.EffectIdempotent: plugins.ErrLedgerRequired,
 		abi.EffectRead:       nil,
 	} {
 		spy := replies("pay", effect, value("1"), nil)
-		_, err := call(t, registry(t, &plugins.Options{Keys: keys}, spy), "pay", `{"id":1}`)
+		_, err := call(t, registry(t, &plugins.Options{Rules: rules}, spy), "pay", `{"id":1}`)
 		if !errors.Is(err, want) {
 			t.Errorf("%v: have %v, want %v", effect, err, want)
 		}
@@ -381,38 +386,39 @@ func TestKeyedWithoutALedger(t *testing.T) {
 	}
 }
 
-// brokenLedger fails to claim or to settle.
+// brokenLedger fails to begin or to end a call.
 type brokenLedger struct {
 	ledger.Memory
-	claim, settle error
+	begin, end error
 }
 
-func (l *brokenLedger) Claim(ctx context.Context, c plugins.Claim) (plugins.Claimed, error) {
-	if l.claim != nil {
-		return plugins.Claimed{}, l.claim
+func (l *brokenLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, error) {
+	if l.begin != nil {
+		return plugins.Begun{}, l.begin
 	}
-	return l.Memory.Claim(ctx, c)
+	return l.Memory.Begin(ctx, in)
 }
 
-func (l *brokenLedger) Settle(ctx context.Context, id string, s plugins.Settlement) error {
-	if l.settle != nil {
-		return l.settle
+func (l *brokenLedger) End(ctx context.Context, id string, c plugins.Completion) error {
+	if l.end != nil {
+		return l.end
 	}
-	return l.Memory.Settle(ctx, id, s)
+	return l.Memory.End(ctx, id, c)
 }
 
 func TestBrokenLedgerIsTheHosts(t *testing.T) {
 	disk := errors.New("disk full")
 	for name, l := range map[string]*brokenLedger{
-		"claim":  {claim: disk},
-		"settle": {settle: disk},
+		"begin": {begin: disk},
+		"end":   {end: disk},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spy := replies("pay", 0, value("1"), nil)
-			r := registry(t, &plugins.Options{Ledger: l, Keys: map[string]string{"pay": "id"}}, spy)
+			r := registry(t, &plugins.Options{Ledger: l,
+				Rules: map[string]plugins.Rule{"pay": {Key: "id"}}}, spy)
 			_, err := call(t, r, "pay", `{"id":1}`)
 			notATool(t, err, disk)
-			if ran := len(spy.Calls()); ran != map[string]int{"claim": 0, "settle": 1}[name] {
+			if ran := len(spy.Calls()); ran != map[string]int{"begin": 0, "end": 1}[name] {
 				t.Errorf("ran %d times", ran)
 			}
 		})

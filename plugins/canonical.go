@@ -39,7 +39,8 @@ func appendCanonical(dst []byte, v abi.Raw) []byte {
 func appendSorted(dst []byte, r *abi.Reader) []byte {
 	type field struct{ name, value abi.Raw }
 	n, _ := r.Map()
-	fields := make([]field, 0, n)
+	var few [12]field
+	fields := few[:0]
 	for range n {
 		name, err := r.Raw()
 		if err != nil {

@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -23,13 +24,15 @@ const (
 // ToolError is a call that gave no result: which tool, which kind, and the typed cause. Its text
 // is for the operator and complete; ModelText gives the model's.
 type ToolError struct {
-	Tool    string
-	Kind    Kind
-	Effect  abi.Effect // the tool's: after a write, the texts say that it may have happened
-	Plugin  string     // whose tool it is; "" for a native one
-	Digest  string     // of the plugin's code
-	Refused int        // calls in a row whose input the schema allowed and the tool did not
-	Err     error      // the cause: one of the types below, an *abi.Failure, a host's error
+	Tool     string
+	Kind     Kind
+	Effect   abi.Effect // the tool's: after a write, the texts say that it may have happened
+	Plugin   string     // whose tool it is; "" for a native one
+	Digest   string     // of the plugin's code
+	Refused  int        // calls in a row whose input the schema allowed and the tool did not
+	Attempts int        // how often the tool was run; 0: it was not
+	Place    Place      // where the call is recorded, if it is
+	Err      error      // the cause: one of the types below, an *abi.Failure, a host's error
 }
 
 // Unwrap makes both the kind and the cause reachable.
@@ -74,18 +77,47 @@ type UnknownToolError struct {
 
 // CollisionError is a key that was used before with another input. Nothing ran and nothing is
 // copied.
-type CollisionError struct{ Tool, Key, Holder string }
-
-// InFlightError is a key that another call holds: it runs now, or it ended in a way that leaves
-// open whether its effect happened. Nothing ran.
-type InFlightError struct {
-	Tool, Key, Holder string
-	Unresolved        bool // the holder has ended and its outcome is not known
+type CollisionError struct {
+	Tool, Key string
+	Holder    Place
 }
 
-// ErrLedgerRequired is a keyed tool in a registry without a ledger. Nothing ran.
-var ErrLedgerRequired = errors.New(
-	"the tool declares an idempotency key and the registry has no ledger to claim it in")
+// InFlightError is a call, or its key, that another one holds: it runs now, or it ended in a way
+// that leaves open whether its effect happened. Nothing ran.
+type InFlightError struct {
+	Tool, Key  string // Key is "" when the very call, which has none, runs elsewhere
+	Holder     Place
+	Unresolved bool // the holder has ended and its outcome is not known
+}
+
+// RunBusyError is a run that belongs to somebody else who is still at it. Nothing ran.
+type RunBusyError struct{ Run string }
+
+// DivergedError is a run that comes to a place where another call is recorded: what drives it does
+// not do again what it did before. Nothing ran.
+type DivergedError struct {
+	Place          Place
+	Tool, Recorded string // the tool that is called and the recorded one; the same: other arguments
+}
+
+// ReconciliationError is a write that began and of which nobody knows whether it happened, since
+// its process died or its caller left. Nothing runs in its place until somebody records what
+// happened.
+type ReconciliationError struct {
+	Place     Place
+	Tool, Key string // Key may be ""
+	Input     json.RawMessage
+}
+
+// RuleError is rules of the operator's for tools that are not there. Nothing runs until they are.
+type RuleError struct {
+	Tools []string // that the rules are for, sorted
+	Have  []string // the tools that are there, sorted
+}
+
+// ErrLedgerRequired is a call that has a key, or belongs to a run, in a registry without a ledger.
+// Nothing ran.
+var ErrLedgerRequired = errors.New("the call must be recorded and the registry has no ledger")
 
 // HostFault marks err as the host's own: the engine, the ledger or the disk is broken.
 func HostFault(err error) error {

@@ -34,7 +34,7 @@ func Example() {
 		panic(err)
 	}
 	tools := plugins.NewRegistry(&plugins.Options{
-		Keys:   map[string]string{"pay": "order"},
+		Rules:  map[string]plugins.Rule{"pay": {Key: "order"}},
 		Ledger: new(ledger.Memory),
 	})
 	if err := errors.Join(tools.Add(pay), tools.Check()); err != nil {

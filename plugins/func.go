@@ -21,8 +21,9 @@ import (
 // spec.
 //
 // Arguments are decoded strictly. What fn returns is coded by encoding/json, unless it is an
-// Output, which is given as it is. An error of fn is ErrHandler; a *ToolError stays what it is. A
-// panic is a bug that would come again: ErrMalformedResult with a *PanicError, never tried again.
+// Output, which is given as it is. An error of fn is ErrHandler, and one with a permanent
+// *abi.Failure in it is not tried again; a *ToolError stays what it is. A panic is a bug that would
+// come again: ErrMalformedResult with a *PanicError, never tried again.
 func Func[In, Out any](spec abi.ToolSpec, fn func(context.Context, In) (Out, error)) (Tool, error) {
 	if spec.InputSchema == "" {
 		s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: typeSchemas})
@@ -72,11 +73,7 @@ func (t *native[In, Out]) Invoke(ctx context.Context, call Call) (Output, error)
 	if err := decodeStrictly(call.Input, &in); err != nil {
 		return Output{}, &ToolError{Kind: ErrInvalidInput, Err: err}
 	}
-	var out Out
-	err := caught(func() (err error) { out, err = t.fn(ctx, in); return err })
-	if _, panicked := err.(*PanicError); panicked {
-		return Output{}, &ToolError{Kind: ErrMalformedResult, Err: err}
-	}
+	out, err := t.fn(ctx, in)
 	if err != nil {
 		return Output{}, err
 	}
@@ -115,9 +112,9 @@ func decodeStrictly(text json.RawMessage, in any) error {
 		if mismatch.Field != "" {
 			ptr = "/" + strings.ReplaceAll(mismatch.Field, ".", "/")
 		}
-		return newSchemaError([]Problem{{ptr, fmt.Sprintf("%s does not fit", mismatch.Value)}}, 0)
+		return newSchemaError(ptr, fmt.Sprintf("%s does not fit", mismatch.Value))
 	}
-	return newSchemaError([]Problem{{"", strings.TrimPrefix(err.Error(), "json: ")}}, 0)
+	return newSchemaError("", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // marshal is json.Marshal that leaves <, > and & as they are.

@@ -1,14 +1,13 @@
 package plugins
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/plugins/internal/schema"
 )
 
 // Limits of keys.
@@ -89,21 +88,9 @@ func keyValue(v abi.Raw) (text, refusal string) {
 		return strconv.FormatUint(n, 10), ""
 	case abi.KindFloat:
 		f, _ := r.Float()
-		return floatText(f), ""
+		return schema.FloatText(f), ""
 	}
 	return "", kindOf(v) + "; want a non-empty string or a number"
-}
-
-// floatText is the shortest JSON form of f, with .0 where it would look like an integer.
-func floatText(f float64) string {
-	b, err := json.Marshal(f)
-	if err != nil {
-		return err.Error() // not reached: arguments hold no NaN and no infinity
-	}
-	if !bytes.ContainsAny(b, ".e") {
-		b = append(b, ".0"...)
-	}
-	return string(b)
 }
 
 // lookUp finds a field of v, if v is an object that has it.
@@ -163,23 +150,4 @@ func fieldNames(v abi.Raw) (names []string, ok bool) {
 	return names, true
 }
 
-func kindOf(v abi.Raw) string { return kindText(abi.NewReader(v).Kind()) }
-
-// kindText names a kind of value in JSON's words.
-func kindText(k abi.Kind) string {
-	switch k {
-	case abi.KindNil:
-		return "null"
-	case abi.KindBool:
-		return "a boolean"
-	case abi.KindInt, abi.KindUint, abi.KindFloat:
-		return "a number"
-	case abi.KindString:
-		return "a string"
-	case abi.KindArray:
-		return "an array"
-	case abi.KindMap:
-		return "an object"
-	}
-	return "no JSON value"
-}
+func kindOf(v abi.Raw) string { return schema.KindText(abi.NewReader(v).Kind()) }

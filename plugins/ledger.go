@@ -5,50 +5,66 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
 
-// Ledger is where the keys of calls are claimed before they run and settled after. Each method is
-// atomic, whoever else uses the same ledger. Package plugins/ledger has implementations, and
-// pluginstest.Ledger tests any.
+// Ledger records calls before they run and after, and lets only one call at a time have a key. Each
+// method is atomic, whoever else uses the same ledger. Package plugins/ledger has implementations,
+// and pluginstest.Ledger tests any.
 type Ledger interface {
-	// Claim takes a key for one call. What it finds decides: free, and the call must run and then
-	// be settled under the ID given; settled with the same input, and its output is given; else a
-	// *CollisionError or an *InFlightError, and nothing is recorded. Any other error is the ledger's
-	// own: nothing may run.
-	Claim(ctx context.Context, c Claim) (Claimed, error)
+	// Begin records the intent to run a call and claims its key, if it has one, in one step. What it
+	// finds decides: the call must run and then be ended under the ID given; or it is done already,
+	// and what became of it is given; or it may not run: a *CollisionError, an *InFlightError, a
+	// *RunBusyError, a *DivergedError or a *ReconciliationError, and nothing is recorded. Any other
+	// error is the ledger's own: nothing may run.
+	Begin(ctx context.Context, in Intent) (Begun, error)
 
-	// Settle ends the claim that was given this ID.
-	Settle(ctx context.Context, id string, s Settlement) error
+	// End records how the call that was begun under this ID ended and settles its claim, in one step.
+	End(ctx context.Context, id string, c Completion) error
 }
 
-// Claim asks for a key. It is unique over Scope, Tool and Key.
-type Claim struct {
-	Scope, Tool, Key string
+// Intent is a call that is about to run. A claim is unique over Scope, Tool and Key.
+type Intent struct {
+	Run              string // "": a run of this one call, which the ledger names
+	Position         int    // in Run, from 1; 0 exactly when Run is ""
+	Scope, Tool, Key string // Key "": nothing is claimed; calls that only read never claim
 	CallID           string
 	Effect           abi.Effect
 	Input            json.RawMessage   // as the tool will see it; not kept by reference
 	InputHash        [sha256.Size]byte // the same for the same input, however it is written
 }
 
-// Claimed is a claim that was granted, or found settled.
-type Claimed struct {
-	ID      string // of the claim, to settle it by
-	Settled bool   // an earlier call with the same input is done; its output is Output
-	Output  Output
-	From    string // the CallID of that earlier call
+// Begun is a call that may run, or that is Done: by this very run and position, or by another that
+// had the same key and input.
+type Begun struct {
+	ID     string // to End it by; "" when it is Done
+	Key    string // to run with: the recorded one when a call is run again after a crash
+	Done   bool
+	Output Output // when it is Done and gave a result
+	Err    error  // when it is Done and failed: a *ToolError with a *RecordedError as its cause
+	Place  Place  // where it is recorded, by this call or by the one that it is copied from
 }
 
-// Settlement is how a claimed call ended.
-type Settlement struct {
+// Completion is how a call ended.
+type Completion struct {
 	State    State
-	Output   Output // when State is Done
-	Err      error  // when it is not
+	Output   Output // when Err is nil
+	Err      error  // one that is no *ToolError tells nothing of the tool: its caller left, say
 	Attempts int
 }
 
-// State is what becomes of a claim.
+// Place is where a call is recorded: a run, such as an agent's session, and its place in it.
+type Place struct {
+	Run      string
+	Position int // from 1
+}
+
+// String gives RUN#POSITION.
+func (p Place) String() string { return p.Run + "#" + strconv.Itoa(p.Position) }
+
+// State is what becomes of a call's claim.
 type State uint8
 
 const (
@@ -63,7 +79,7 @@ func stateAfter(effect abi.Effect, err error) State {
 	switch {
 	case err == nil:
 		return Done
-	case effect == abi.EffectIdempotent:
+	case effect == abi.EffectIdempotent, effect == abi.EffectRead:
 		return Released
 	case isTool && tool.Kind == ErrInvalidInput:
 		return Released

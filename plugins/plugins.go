@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
@@ -20,10 +21,12 @@ type Tool interface {
 // never see one another's. Without it a tool's scope is Options.Scope.
 type Scoper interface{ Scope() string }
 
-// Call is one call of a tool. A caller sets ID, Tool and Input; the registry sets Packed, Key and
-// Attempt.
+// Call is one call of a tool. A caller sets ID, Tool, Input and, for a call that a ledger has to
+// know when it comes again, Run and Position; the registry sets Packed, Key and Attempt.
 type Call struct {
 	ID, Tool string
+	Run      string                             // a durable run, such as an agent's session; "": none
+	Position int                                // the call's place in the run, from 1; 0 without one
 	Input    json.RawMessage                    // absent means {}; not changed, not kept
 	Packed   abi.Raw                            // Input as msgpack, good until Invoke returns
 	Key      string                             // the idempotency key; "" when unkeyed
@@ -42,21 +45,34 @@ type Output struct {
 type Result struct {
 	Output
 	Key      string
-	Attempts int
-	Copied   bool     // settled by an earlier call with the same key: nothing ran
-	From     string   // the ID of the call it is copied from
+	Attempts int      // how often the tool was run for it; 0 when Copied
+	Copied   bool     // the ledger had it: nothing ran
+	From     Place    // where the ledger had it
 	Notes    []string // what the registry did to the arguments or noticed about the result
 }
 
 // Options of a Registry. Nil and zero fields are the documented defaults.
 type Options struct {
-	Ledger Ledger // claims the keys; nil refuses every call that needs one
+	Ledger Ledger          // records calls; nil refuses every call that needs one
+	Rules  map[string]Rule // by tool name
+	Scope  string          // whose keys these are, for tools that are no Scoper
+	Logger *slog.Logger    // one line a call: debug, or warn and error by fault; nil discards
 
-	// Keys are the operator's: by tool name, the path of the input field that identifies a call,
-	// such as order.id. Its names look up fields of objects as they are; nothing is escaped,
-	// trimmed or an array's index.
-	Keys map[string]string
+	// RetryWait is about how long a call waits before its second attempt; before its third it waits
+	// twice as long. 0 is DefaultRetryWait.
+	RetryWait time.Duration
+}
 
-	Scope  string       // whose keys these are, for tools that are no Scoper
-	Logger *slog.Logger // one line a call: debug, or warn and error by fault; nil discards
+// Rule is what the operator decides about one tool. Nothing that a plugin says can set any of it.
+// The zero value decides nothing.
+type Rule struct {
+	// Key is the path of the input field that identifies a call, such as order.id; "" is none. Its
+	// names look up fields of objects as they are; nothing is escaped, trimmed or an array's index.
+	Key string
+
+	// Effect is what repeating a call may do; nil is what the tool's own Spec says.
+	Effect *abi.Effect
+
+	// RetryTimeouts makes the tool's own time limit a failure that may be tried again.
+	RetryTimeouts bool
 }

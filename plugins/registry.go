@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/plugins/internal/schema"
 )
 
 // Registry keeps tools by name and calls them. It is safe for concurrent use.
@@ -20,18 +21,19 @@ type Registry struct {
 
 	mu      sync.RWMutex
 	entries map[string]*entry
-	checked atomic.Bool // every declared key has its tool; set under mu, so that no Add is missed
+	checked atomic.Bool // every rule has its tool; set under mu, so that no Add is missed
 }
 
 // entry is a tool with all that is made of its spec once.
 type entry struct {
-	tool    Tool
-	spec    abi.ToolSpec
-	input   *schema
-	output  *schema // nil when the tool does not describe its result
-	key     *keyPath
-	scope   string
-	refused atomic.Int32 // calls in a row whose input the schema allowed and the tool did not
+	tool          Tool
+	spec          abi.ToolSpec // its Effect is the effective one
+	input         *schema.Schema
+	output        *schema.Schema // nil when the tool does not describe its result
+	key           *keyPath
+	scope         string
+	retryTimeouts bool
+	refused       atomic.Int32 // calls in a row whose input the schema allowed and the tool did not
 }
 
 // NewRegistry returns a registry without tools.
@@ -46,7 +48,7 @@ func NewRegistry(opts *Options) *Registry {
 // AddError is a tool that was not added.
 type AddError struct {
 	Tool string
-	Err  error // ErrDuplicate, or what is wrong with its name, a schema or its key path
+	Err  error // ErrDuplicate, or what is wrong with its name, a schema or its rule
 }
 
 func (e *AddError) Error() string { return fmt.Sprintf("tool %q: %s", e.Tool, e.Err) }
@@ -91,22 +93,24 @@ func CheckSpec(spec abi.ToolSpec) error {
 	return err
 }
 
-// compileSpec compiles a spec's schemas. output is nil when there is none.
-func compileSpec(spec *abi.ToolSpec) (input, output *schema, err error) {
+// compileSpec compiles a spec's schemas and puts the texts that are to be offered, which may be
+// normalised, into the spec. output is nil when there is none.
+func compileSpec(spec *abi.ToolSpec) (input, output *schema.Schema, err error) {
 	if !toolName.MatchString(spec.Name) {
 		return nil, nil, fmt.Errorf("want a name like %s", toolName)
 	}
-	text := spec.InputSchema
-	if text == "" {
-		text = anyObject
-	}
-	if input, err = compileSchema(text); err != nil {
+	if input, err = schema.CompileArguments(spec.InputSchema); err != nil {
 		return nil, nil, fmt.Errorf("input schema: %w", err)
 	}
+	spec.InputSchema = input.Text
+	if strings.TrimSpace(spec.OutputSchema) == "null" {
+		spec.OutputSchema = ""
+	}
 	if spec.OutputSchema != "" {
-		if output, err = compileSchema(spec.OutputSchema); err != nil {
+		if output, err = schema.Compile(spec.OutputSchema); err != nil {
 			return nil, nil, fmt.Errorf("output schema: %w", err)
 		}
+		spec.OutputSchema = output.Text
 	}
 	return input, output, nil
 }
@@ -117,12 +121,8 @@ func (r *Registry) newEntry(t Tool) (e *entry, err error) {
 	if e.input, e.output, err = compileSpec(&e.spec); err != nil {
 		return e, err
 	}
-	if path, declared := r.opts.Keys[e.spec.Name]; declared {
-		key, err := parseKeyPath(path)
-		if err != nil {
-			return e, err
-		}
-		e.key = &key
+	if err := e.obey(r.opts.Rules[e.spec.Name]); err != nil {
+		return e, err
 	}
 	if s, ok := t.(Scoper); ok {
 		e.scope = s.Scope()
@@ -130,9 +130,29 @@ func (r *Registry) newEntry(t Tool) (e *entry, err error) {
 	return e, nil
 }
 
-// Check reports idempotency keys that are declared for tools which do not exist. A program calls it
-// when it has added its tools; Call refuses to run anything before it holds, since a mistyped name
-// would leave a tool without the key that its operator wanted.
+// obey takes over what the operator decided about the tool.
+func (e *entry) obey(rule Rule) error {
+	e.retryTimeouts = rule.RetryTimeouts
+	if rule.Effect != nil {
+		if *rule.Effect > abi.EffectIdempotent {
+			return fmt.Errorf("the rule's effect %d is none", *rule.Effect)
+		}
+		e.spec.Effect = *rule.Effect
+	}
+	if rule.Key == "" {
+		return nil
+	}
+	key, err := parseKeyPath(rule.Key)
+	if err != nil {
+		return err
+	}
+	e.key = &key
+	return nil
+}
+
+// Check gives a *RuleError for rules whose tools are not there. A program calls it when it has
+// added its tools; Call runs nothing before it is nil, since a mistyped name would leave a tool
+// without the key or the effect that its operator wanted.
 func (r *Registry) Check() error {
 	if r.checked.Load() {
 		return nil
@@ -140,20 +160,20 @@ func (r *Registry) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var lost []string
-	for _, name := range slices.Sorted(maps.Keys(r.opts.Keys)) {
+	for name := range r.opts.Rules {
 		if r.entries[name] == nil {
-			lost = append(lost, fmt.Sprintf("%q", clip(name, maxName)))
+			lost = append(lost, name)
 		}
 	}
 	if len(lost) > 0 {
-		return fmt.Errorf("an idempotency path is declared for %s, which is no tool; %s",
-			strings.Join(lost, ", "), haveTools(r.names()))
+		slices.Sort(lost)
+		return &RuleError{Tools: lost, Have: r.names()}
 	}
 	r.checked.Store(true)
 	return nil
 }
 
-// Specs lists the tools, sorted by name.
+// Specs lists the tools, sorted by name, with the schemas that their calls are held against.
 func (r *Registry) Specs() iter.Seq[abi.ToolSpec] {
 	return func(yield func(abi.ToolSpec) bool) {
 		r.mu.RLock()

@@ -105,9 +105,9 @@ func TestWhatAddRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			opts := &plugins.Options{Keys: map[string]string{}}
+			opts := &plugins.Options{Rules: map[string]plugins.Rule{}}
 			if test.key != "" {
-				opts.Keys[test.tool] = test.key
+				opts.Rules[test.tool] = plugins.Rule{Key: test.key}
 			}
 			err := plugins.NewRegistry(opts).Add(&pluginstest.Spy{Is: abi.ToolSpec{
 				Name: test.tool, InputSchema: test.input, OutputSchema: test.output}})
@@ -121,11 +121,11 @@ func TestWhatAddRefuses(t *testing.T) {
 	}
 }
 
-func TestKeyForNoTool(t *testing.T) {
-	opts := &plugins.Options{Keys: map[string]string{"pay": "id", "pya": "id"}}
+func TestRuleForNoTool(t *testing.T) {
+	opts := &plugins.Options{Rules: map[string]plugins.Rule{"pay": {Key: "id"}, "pya": {Key: "id"}}}
 	spy := replies("pay", abi.EffectRead, value("1"), nil)
 	r := registry(t, opts, spy, replies("look", abi.EffectRead, value("1"), nil))
-	const want = `an idempotency path is declared for "pya", which is no tool; there are look, pay`
+	const want = `there are rules for "pya", but no such tools; there are look, pay`
 	if err := r.Check(); err == nil || err.Error() != want {
 		t.Errorf("have %v, want %s", err, want)
 	}

@@ -41,7 +41,7 @@ func FaultOf(err error) Fault {
 		return tool.fault()
 	case is[*UnknownToolError](err), is[*CollisionError](err):
 		return FaultCaller
-	case is[*InFlightError](err):
+	case is[*InFlightError](err), is[*RunBusyError](err):
 		return FaultWorld
 	}
 	return FaultHost
@@ -70,13 +70,15 @@ type CauseNamer interface {
 	CauseName() string
 }
 
-// CauseOf gives the stable wire name of a ToolError's cause, or "" when err is none: schema,
-// carriage, guest_input, key, failed, panic, output_schema, guest_output, no_json, no_reply,
-// contract, bad_msgpack, bad_envelope, and the words of CauseNamers, such as trap.unreachable.
+// CauseOf gives the stable wire name of what stopped a call. Of a ToolError it is schema, carriage,
+// guest_input, key, failed, panic, output_schema, guest_output, no_json, no_reply, contract,
+// bad_msgpack, bad_envelope or the word of a CauseNamer, such as trap.unreachable. Of the other
+// errors in errors.go it is unknown_tool, collision, in_flight, unresolved, run_busy, diverged,
+// needs_reconciliation, unknown_rule or ledger_required. It is "" for all else.
 func CauseOf(err error) string {
 	tool, ok := errors.AsType[*ToolError](err)
 	if !ok {
-		return ""
+		return refusalOf(err)
 	}
 	if named, ok := errors.AsType[CauseNamer](tool.Err); ok {
 		return named.CauseName()
@@ -92,6 +94,32 @@ func CauseOf(err error) string {
 		return "guest_output"
 	}
 	return defaultCause[tool.Kind]
+}
+
+// refusalOf names why a call was not even tried, or gives "".
+func refusalOf(err error) string {
+	if held, ok := errors.AsType[*InFlightError](err); ok && held.Unresolved {
+		return "unresolved"
+	}
+	switch {
+	case is[*UnknownToolError](err):
+		return "unknown_tool"
+	case is[*CollisionError](err):
+		return "collision"
+	case is[*InFlightError](err):
+		return "in_flight"
+	case is[*RunBusyError](err):
+		return "run_busy"
+	case is[*DivergedError](err):
+		return "diverged"
+	case is[*ReconciliationError](err):
+		return "needs_reconciliation"
+	case is[*RuleError](err):
+		return "unknown_rule"
+	case errors.Is(err, ErrLedgerRequired):
+		return "ledger_required"
+	}
+	return ""
 }
 
 // defaultCause names a cause that has no type of its own, such as a native tool's error.

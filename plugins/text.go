@@ -39,14 +39,22 @@ func (e *ToolError) Error() string {
 	if e.Refused >= maxRefusals {
 		fmt.Fprintf(&b, ", refused %d times in a row although the schema allows it", e.Refused)
 	}
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
+	}
 	if s := e.aftermath(); s != "" {
 		b.WriteString(", " + s)
+	}
+	if e.Place != (Place{}) {
+		b.WriteString(", recorded at " + e.Place.String())
 	}
 	if failure, ok := errors.AsType[*abi.Failure](e.Err); ok && failure.Pointer != "" {
 		b.WriteString(": at " + clean(failure.Pointer))
 	}
 	if e.Err != nil {
-		b.WriteString(": " + cleanLines(e.Err.Error()))
+		if text := cleanLines(e.Err.Error()); text != "" {
+			b.WriteString(": " + text)
+		}
 	}
 	return b.String()
 }
@@ -143,19 +151,33 @@ func (e *UnknownToolError) Error() string {
 	return fmt.Sprintf("there is no tool %q; %s", clip(e.Tool, maxName), haveTools(e.Have))
 }
 
-func haveTools(names []string) string {
-	switch n := len(names); {
-	case n == 0:
-		return "there are no tools at all"
-	case n > maxNamed:
-		return fmt.Sprintf("there are %s and %d more", strings.Join(names[:maxNamed], ", "), n-maxNamed)
+func (e *RuleError) Error() string {
+	names := make([]string, len(e.Tools))
+	for i, name := range e.Tools {
+		names[i] = fmt.Sprintf("%q", clip(name, maxName))
 	}
-	return "there are " + strings.Join(names, ", ")
+	return fmt.Sprintf("there are rules for %s, but no such tools; %s", someOf(names),
+		haveTools(e.Have))
+}
+
+func haveTools(names []string) string {
+	if len(names) == 0 {
+		return "there are no tools at all"
+	}
+	return "there are " + someOf(names)
+}
+
+// someOf lists names, at most maxNamed of them.
+func someOf(names []string) string {
+	if n := len(names) - maxNamed; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), n)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (e *CollisionError) Error() string {
 	return fmt.Sprintf("tool %q was not run: its key %q was used by an earlier call (%s) with "+
-		"different arguments", e.Tool, clip(e.Key, maxName), clip(e.Holder, maxName))
+		"different arguments", e.Tool, clip(e.Key, maxName), e.Holder)
 }
 
 func (e *InFlightError) Error() string {
@@ -163,6 +185,36 @@ func (e *InFlightError) Error() string {
 	if e.Unresolved {
 		state = "ended without a known outcome; somebody must find out what happened"
 	}
-	return fmt.Sprintf("tool %q was not run: the call (%s) that holds its key %q %s", e.Tool,
-		clip(e.Holder, maxName), clip(e.Key, maxName), state)
+	key := ""
+	if e.Key != "" {
+		key = fmt.Sprintf(" that holds its key %q", clip(e.Key, maxName))
+	}
+	return fmt.Sprintf("tool %q was not run: the call (%s)%s %s", e.Tool, e.Holder, key, state)
+}
+
+func (e *RunBusyError) Error() string {
+	return fmt.Sprintf("the run %q is in use by another process; try again when it has ended",
+		clip(e.Run, maxName))
+}
+
+func (e *DivergedError) Error() string {
+	recorded := fmt.Sprintf("a call of %q", clip(e.Recorded, maxName))
+	if e.Recorded == e.Tool {
+		recorded = "a call with other arguments"
+	}
+	return fmt.Sprintf("tool %q was not run: %s is recorded at %s, so the run does not go on as it "+
+		"went before", e.Tool, recorded, e.Place)
+}
+
+// maxShown is how much of a call's input the text of an error shows, in characters.
+const maxShown = 200
+
+func (e *ReconciliationError) Error() string {
+	key := ""
+	if e.Key != "" {
+		key = fmt.Sprintf(" with the key %q", clip(e.Key, maxName))
+	}
+	return fmt.Sprintf("tool %q was not run: its call at %s%s began, and nobody knows whether its "+
+		"effect happened; find out and record it; its input was %s", e.Tool, e.Place, key,
+		clip(string(e.Input), maxShown))
 }

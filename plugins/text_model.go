@@ -44,6 +44,16 @@ func modelText(err error) string {
 	if e, ok := errors.AsType[*InFlightError](err); ok {
 		return e.Error()
 	}
+	if e, ok := errors.AsType[*RunBusyError](err); ok {
+		return e.Error()
+	}
+	if e, ok := errors.AsType[*ReconciliationError](err); ok {
+		return fmt.Sprintf("tool %q was not run: its call began before, and nobody knows whether its "+
+			"effect happened; a person must find out", clip(e.Tool, maxName))
+	}
+	if is[*DivergedError](err) {
+		return "the call could not be carried out: the run does not go on as it went before"
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return "the call was stopped by its caller"
 	}
@@ -51,6 +61,9 @@ func modelText(err error) string {
 }
 
 func (e *ToolError) modelText() string {
+	if recorded, ok := errors.AsType[*RecordedError](e.Err); ok {
+		return recorded.Model
+	}
 	name := fmt.Sprintf("tool %q", clip(e.Tool, maxName))
 	cause := CauseOf(e)
 	var b strings.Builder
@@ -79,7 +92,7 @@ func (e *ToolError) inputText(name, cause string) string {
 	case cause == "schema":
 		return fmt.Sprintf("%s was not run: the arguments do not match its schema: %s", name,
 			e.causeText())
-	case cause == "carriage":
+	case cause == "carriage", cause == "limit.request":
 		return fmt.Sprintf("%s was not run: the arguments cannot be used: %s", name, e.causeText())
 	}
 	return fmt.Sprintf("%s refused the arguments: %s", name, e.report())

@@ -12,12 +12,10 @@ import (
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
-	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
 func (a *app) callCommand() *cobra.Command {
-	var fields []string
-	var key string
+	var flags callFlags
 	cmd := &cobra.Command{
 		Use:   "call TOOL | PLUGIN[:TOOL] | FILE[:TOOL] [JSON | @FILE | -]",
 		Short: "Call a tool with JSON and print its result",
@@ -26,28 +24,34 @@ func (a *app) callCommand() *cobra.Command {
 from stdin. Fields given with -f are put into it; their type is the one that the
 tool's schema says.
 
+With --key, a field of the input says which calls are one and the same: the tool is handed
+the key, and unless it only reads, the call is recorded in the ledger and made once. Called
+again with the same input, it gives the recorded result; the tool is not run. In this
+version a plugin is linked to nothing that it could change, so every tool of one counts as
+read and is not recorded, until --effect says more. docs/ledger.md tells the story.
+
 The exit code tells how the call ended: 0 with a result, 10 to 14 for the five kinds of tool
-errors. docs/cli.md lists them all.`,
+errors, 20 to 22 when a key stands in the way. docs/cli.md lists them all.`,
 		Example: `  wasmagent call jq '{"filter": ".a", "input": {"a": 1}}'
   wasmagent call jq -f filter=.a -f input='{"a": 1}'
   wasmagent call html_to_markdown -f html=@page.html
-  wasmagent call ./weather.wasm:weather_now -f city=Oslo`,
+  wasmagent call ./weather.wasm:weather_now -f city=Oslo
+  wasmagent call pay -f order=7 -f cents=995 --key order --effect write`,
 		Args:              takes(1, 2, "a tool or file, and at most one input"),
 		ValidArgsFunction: a.completeTools,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.call(cmd.Context(), args, fields, key)
+			return a.call(cmd.Context(), args, &flags)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&fields, "field", "f", nil,
-		"put a field into the input: `name=value`, or name=@FILE for a text in a file; "+
-			"a.b=value goes into an object")
-	cmd.Flags().StringVar(&key, "key", "",
-		"take the call's idempotency key from the field at this `path` of the input, and hand it "+
-			"to the tool")
+	a.addCallFlags(cmd, &flags)
 	return cmd
 }
 
-func (a *app) call(ctx context.Context, args, fields []string, key string) error {
+func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
+	rule, err := flags.rule()
+	if err != nil {
+		return err
+	}
 	a.target = args[0]
 	found, err := a.find(ctx, args[0], true)
 	if err != nil {
@@ -57,11 +61,11 @@ func (a *app) call(ctx context.Context, args, fields []string, key string) error
 	if err != nil {
 		return err
 	}
-	input, err := a.input(args[1:], fields, tool.Spec())
+	input, err := a.input(args[1:], flags.fields, tool.Spec())
 	if err != nil {
 		return err
 	}
-	registry, err := registryOf(tool, key)
+	registry, err := a.registryFor(tool, rule)
 	if err != nil {
 		return err
 	}
@@ -69,18 +73,10 @@ func (a *app) call(ctx context.Context, args, fields []string, key string) error
 	if err != nil {
 		return err
 	}
-	return a.printResult(tool.Spec().Name, result)
-}
-
-// registryOf makes a registry of one tool, keyed when path says so.
-func registryOf(tool plugins.Tool, path string) (*plugins.Registry, error) {
-	opts := &plugins.Options{}
-	if path != "" {
-		opts.Keys = map[string]string{tool.Spec().Name: path}
-		opts.Ledger = new(ledger.Memory)
+	if note := flags.unrecorded(plugin, tool.Spec()); note != "" {
+		result.Notes = append(result.Notes, note)
 	}
-	r := plugins.NewRegistry(opts)
-	return r, r.Add(tool)
+	return a.printResult(tool.Spec().Name, result)
 }
 
 // newCall makes a call whose guest is heard: log lines go to the log, and with -o jsonl progress
@@ -154,6 +150,15 @@ func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plu
 		"took_ms", float64(spent.Microseconds()) / 1000}
 	if ran {
 		attrs = append(attrs, "memory_bytes", took.Memory)
+	}
+	if tries := attemptsOf(result, err); tries > 1 {
+		attrs = append(attrs, "attempts", tries)
+	}
+	if result.Copied {
+		attrs = append(attrs, "copied_from", result.From.String())
+	}
+	if place := a.record.at(); place != "" {
+		attrs = append(attrs, "place", place)
 	}
 	if err != nil {
 		attrs = append(attrs, "kind", a.problemOf(err).Kind)

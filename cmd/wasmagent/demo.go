@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -101,7 +102,7 @@ func (a *app) demoCall(ctx context.Context, c *catalog, call demoCall) (plugins.
 	if err != nil {
 		return plugins.Result{}, err
 	}
-	registry, err := registryOf(tool, call.Key)
+	registry, err := registryOf(tool, plugins.Rule{Key: call.Key}, new(ledger.Memory))
 	if err != nil {
 		return plugins.Result{}, err
 	}
@@ -195,9 +196,9 @@ func (c *demoCall) command(dir string) string {
 func shellQuote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("/._-:=@%+,", r)
+			strings.ContainsRune("/._-:=@%+,#", r)
 	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+	if s != "" && s[0] != '#' && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

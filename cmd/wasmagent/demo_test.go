@@ -29,7 +29,7 @@ func TestDemoCalls(t *testing.T) {
 func TestShellQuote(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"a/b.c", "a/b.c"}, {"", "''"}, {"a b", "'a b'"}, {"it's", `'it'\''s'`}, {"$x", "'$x'"},
-		{`{"a":1}`, `'{"a":1}'`},
+		{`{"a":1}`, `'{"a":1}'`}, {"run#1", "run#1"}, {"#1", "'#1'"},
 	} {
 		if got := shellQuote(c.in); got != c.want {
 			t.Errorf("shellQuote(%q) = %s, want %s", c.in, got, c.want)

@@ -26,8 +26,17 @@ func TestDocs(t *testing.T) {
 	}
 	root := (&app{}).command()
 	root.InitDefaultCompletionCmd()
-	for _, c := range append(root.Commands(), root) {
-		if c != root && c.Name() != "help" {
+	commands := append(root.Commands(), root)
+	for _, c := range root.Commands() {
+		for _, sub := range c.Commands() {
+			if c.Name() != "completion" {
+				wants("the command", "`"+c.Name()+" "+sub.Name())
+				commands = append(commands, sub)
+			}
+		}
+	}
+	for _, c := range commands {
+		if c.Parent() == root && c.Name() != "help" {
 			wants("the command", "### wasmagent "+c.Name())
 		}
 		if c.Name() == "completion" {
@@ -48,7 +57,9 @@ func TestDocs(t *testing.T) {
 	for _, shape := range []any{problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
 		inspectJSON{}, linkJSON{}, memoryJSON{}, checkJSON{}, finding{}, demoJSON{}, demoCallJSON{},
 		versionJSON{}, engineJSON{},
-		compilingJSON{}, limitsJSON{}, progressJSON{}, pointerJSON{}} {
+		compilingJSON{}, limitsJSON{}, progressJSON{}, pointerJSON{},
+		runJSON{}, waitJSON{}, recordJSON{}, failureJSON{}, pendingJSON{}, changeJSON{}, verifyJSON{},
+		tamperJSON{}} {
 		for key := range jsonKeys(reflect.TypeOf(shape)) {
 			if !strings.Contains(page, "`"+key+"`") && !strings.Contains(page, `"`+key+`"`) {
 				t.Errorf("docs/cli.md does not tell the key %q of %T", key, shape)

@@ -14,6 +14,10 @@ const (
 	exitHandler       = 12
 	exitMalformed     = 13
 	exitSerialization = 14
+	exitCollision     = 15
+	exitInFlight      = 16
+	exitUnresolved    = 17
+	exitSettled       = 18
 	exitTimeout       = 124
 	exitInterrupted   = 130
 )
@@ -35,6 +39,10 @@ var exits = []exit{
 	{exitHandler, plugins.ErrHandler.Error()},
 	{exitMalformed, plugins.ErrMalformedResult.Error()},
 	{exitSerialization, plugins.ErrOutputSerialization.Error()},
+	{exitCollision, "collision"},
+	{exitInFlight, "in_flight"},
+	{exitUnresolved, "needs_reconciliation"},
+	{exitSettled, "settled"},
 	{exitTimeout, "timeout"},
 	{exitInterrupted, "interrupted"},
 }

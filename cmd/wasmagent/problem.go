@@ -52,9 +52,17 @@ type problem struct {
 	Details   json.RawMessage `json:"details,omitempty"`
 	// DetailsError is why details that the tool gave are not in Details.
 	DetailsError string `json:"details_error,omitempty"`
-	Message      string `json:"message"`
-	Hint         string `json:"hint,omitempty"`
-	Exit         int    `json:"exit"`
+	// What the ledger knows of the call: its key, the call that holds it, where this one is
+	// recorded, its input when somebody must find out about it, and whether its key waits for that.
+	Key        string          `json:"key,omitempty"`
+	Holder     string          `json:"holder,omitempty"`
+	Place      string          `json:"place,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	Unresolved bool            `json:"unresolved,omitempty"`
+	Attempts   int             `json:"attempts,omitempty"` // when there was more than one
+	Message    string          `json:"message"`
+	Hint       string          `json:"hint,omitempty"`
+	Exit       int             `json:"exit"`
 }
 
 // pointerJSON is one thing wrong with a value, and the JSON pointer of its place.
@@ -91,6 +99,8 @@ func (a *app) problemOf(err error) problem {
 	p.Kind = kindOf(p.Exit)
 	p.addToolError(err)
 	p.addLoadError(err)
+	p.addLedgerError(err)
+	p.addRecord(a.record)
 	p.Hint = a.hintOf(p.Exit, err)
 	return p
 }
@@ -112,6 +122,9 @@ func (a *app) exitOf(err error) int {
 		}
 		return exitInterrupted
 	}
+	if code, ok := ledgerExit(err); ok {
+		return code
+	}
 	var missing *notFoundError
 	var denied *loader.NotAllowedError
 	switch {
@@ -130,6 +143,9 @@ func (p *problem) addToolError(err error) {
 		return
 	}
 	p.Tool, p.Plugin, p.Digest, p.Cause = tool.Tool, tool.Plugin, tool.Digest, plugins.CauseOf(err)
+	if tool.Attempts > 1 {
+		p.Attempts = tool.Attempts
+	}
 	var schema *plugins.SchemaError
 	if errors.As(tool.Err, &schema) {
 		p.Pointer = schema.Pointer
@@ -186,6 +202,9 @@ func (a *app) hintOf(code int, err error) string {
 	var missing *notFoundError
 	var failure *abi.Failure
 	var more *hinted
+	if hint := a.ledgerHint(err); hint != "" {
+		return hint
+	}
 	switch {
 	case errors.As(err, &more):
 		return more.hint
@@ -250,7 +269,7 @@ func (p *problem) print(w io.Writer, c palette) {
 	fact, rest, long := strings.Cut(p.Message, "\n")
 	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(fact))
 	if p.Hint != "" {
-		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), visible(p.Hint))
+		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), oneLine(p.Hint))
 	}
 	if p.DetailsError != "" {
 		fmt.Fprintf(w, "%s left out, %s\n", c.dim("details:"), visible(p.DetailsError))

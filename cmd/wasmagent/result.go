@@ -17,8 +17,12 @@ type callJSON struct {
 	Value   json.RawMessage `json:"value,omitempty"`
 	Content []blockJSON     `json:"content,omitempty"`
 	Key     string          `json:"key,omitempty"`
-	Copied  bool            `json:"copied,omitempty"`
-	Notes   []string        `json:"notes,omitempty"`
+	// Place is where the call is recorded, From the call that its result is copied from.
+	Place    string   `json:"place,omitempty"`
+	Copied   bool     `json:"copied,omitempty"`
+	From     string   `json:"from,omitempty"`
+	Attempts int      `json:"attempts,omitempty"` // when there was more than one
+	Notes    []string `json:"notes,omitempty"`
 }
 
 type blockJSON struct {
@@ -33,11 +37,25 @@ func (a *app) printResult(tool string, r plugins.Result) error {
 	if a.form == "text" {
 		return a.printResultText(r)
 	}
-	out := callJSON{Tool: tool, Value: r.Value, Key: r.Key, Copied: r.Copied, Notes: r.Notes}
-	for _, b := range r.Content {
-		out.Content = append(out.Content, blockJSON(b))
+	out := callJSON{
+		Tool: tool, Value: r.Value, Content: blocksJSON(r.Content), Key: r.Key,
+		Place: a.record.at(), Copied: r.Copied, Notes: r.Notes,
+	}
+	if r.Copied {
+		out.From = r.From.String()
+	}
+	if r.Attempts > 1 {
+		out.Attempts = r.Attempts
 	}
 	return writeJSON(a.out, a.form, out)
+}
+
+func blocksJSON(blocks []abi.Block) []blockJSON {
+	var list []blockJSON
+	for _, b := range blocks {
+		list = append(list, blockJSON(b))
+	}
+	return list
 }
 
 // printResultText writes a text as it is and any other value as indented JSON; of a block that is
@@ -45,6 +63,9 @@ func (a *app) printResult(tool string, r plugins.Result) error {
 func (a *app) printResultText(r plugins.Result) error {
 	for _, note := range r.Notes {
 		fmt.Fprintf(a.err, "note: %s\n", visible(note))
+	}
+	if r.Copied {
+		fmt.Fprintf(a.err, "copied from %s: the tool was not run\n", visible(r.From.String()))
 	}
 	var errs []error
 	for _, b := range r.Content {

@@ -34,6 +34,9 @@ type app struct {
 	logFormat string
 	noColor   bool
 
+	ledgerFile string      // --ledger; "" is that of the state directory
+	record     *callLedger // of the call, when it is to be recorded
+
 	ctx     context.Context // the running command's, for telling how it ended
 	started bool            // flags and arguments were good: errors from here on are no usage errors
 	log     *slog.Logger
@@ -72,7 +75,7 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	root.SetErr(a.err)
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
-		a.checkCommand(), a.callCommand(), a.versionCommand())
+		a.checkCommand(), a.callCommand(), a.ledgerCommand(), a.versionCommand())
 	return root
 }
 
@@ -107,7 +110,7 @@ func (a *app) noSuchCommand(root *cobra.Command, args []string) error {
 	}
 	return &usageError{
 		text: fmt.Sprintf("no command %q", args[0]),
-		hint: nearHint(args[0], names, `"wasmagent --help" shows the commands`),
+		hint: nearHint(args[0], names, fmt.Sprintf("%q shows the commands", root.CommandPath()+" --help")),
 	}
 }
 

@@ -39,6 +39,9 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			InputSchema: greetSchema, OutputSchema: `{"type": "object"}`,
 		}}}
 	},
+	"reads": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Effect: abi.EffectRead}}}
+	},
 	"stamped": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Stamp: true}
 	},

@@ -64,6 +64,31 @@ func Fail(f abi.Failure) Body {
 	return Reply(abi.AppendReply(nil, &abi.Reply{Outcome: abi.OutcomeFailed, Failure: &f}))
 }
 
+// FailBefore replies with a failure to attempts before the given one, which is below 128, and then
+// with {ok: the whole request}.
+func FailBefore(attempt int32, f abi.Failure) Body {
+	const head = "\x81\xa2ok"
+	const key = len("\xa7attempt")
+	size, at := uint32(0), uint32(1)
+	return func(k *Kit) asm.Instr {
+		return asm.Seq(
+			ReadRequest(k),
+			asm.I32Const(inputAt), asm.LocalSet(at),
+			asm.Block(asm.Loop( // until the bytes at hand are a7 'a' 't' 't' and 'e' 'm' 'p' 't'
+				asm.LocalGet(at), asm.I32Load(0), asm.I32Const(le32("\xa7att")), asm.I32Eq,
+				asm.LocalGet(at), asm.I32Load(4), asm.I32Const(le32("empt")), asm.I32Eq,
+				asm.I32And, asm.BrIf(1),
+				asm.LocalGet(at), asm.I32Const(1), asm.I32Add, asm.LocalSet(at),
+				asm.Br(0))),
+			asm.I32Const(attempt), asm.LocalGet(at), asm.I32Load8U(uint32(key)), asm.I32GtU,
+			asm.If(Fail(f)(k)+asm.Return),
+			asm.I32Const(inputAt-int32(len(head))), asm.I32Const(le32(head)), asm.I32Store(0),
+			asm.I32Const(inputAt-int32(len(head))),
+			asm.LocalGet(size), asm.I32Const(int32(len(head))), asm.I32Add,
+			asm.Call(k.Output))
+	}
+}
+
 // Silent returns without a reply.
 func Silent(*Kit) asm.Instr { return asm.Nop }
 

@@ -3,8 +3,6 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,84 +14,93 @@ import (
 
 // Defaults of a Memory's fields.
 const (
-	DefaultKeys  = 100_000   // keys held at once
-	DefaultBytes = 256 << 20 // bytes of outputs held at once
+	DefaultKeys  = 100_000   // calls held at once
+	DefaultBytes = 256 << 20 // bytes of their inputs, outputs and errors held at once
 )
 
-// ErrFull is a claim that a Memory has no room for. Nothing was recorded: dropping an older key to
-// make room would let its call run a second time.
-var ErrFull = errors.New("the ledger in memory is full")
-
-// Memory is a ledger that lives as long as the process: a key runs at most once until then. The
-// zero value is ready. It is safe for concurrent use and must not be copied.
+// Memory is a ledger that lives as long as the process: until then a key runs at most once, and a
+// call of a run too. What it has no room for may not run, ErrFull: forgetting an older call to make
+// room would let that one run a second time. The zero value is ready. It is safe for concurrent use
+// and must not be copied.
 type Memory struct {
-	Keys  int   // the most keys held at once; 0 is DefaultKeys
-	Bytes int64 // the most bytes of outputs held when another key is claimed; 0 is DefaultBytes
+	Keys  int   // the most calls held at once, those with a key and those of runs; 0 is DefaultKeys
+	Bytes int64 // the most bytes held when another call begins; 0 is DefaultBytes
 
 	mu     sync.Mutex
-	last   uint64 // the ID given last
-	held   int64  // bytes of outputs
-	claims map[slot]*claim
-	ids    map[string]*claim // those not settled
+	last   uint64 // the number given last, to an ID or a run
+	calls  int    // held
+	bytes  int64  // held
+	runs   map[plugins.Place]*memoryCall
+	claims map[slot]*memoryCall
+	open   map[string]*memoryCall // by ID
 }
 
-// slot is what a claim is unique over.
-type slot struct{ scope, tool, key string }
-
-type claim struct {
-	slot   slot
-	hash   [sha256.Size]byte
-	callID string
-	state  state
-	output plugins.Output
+// memoryCall is a call that is held: as one of a run, or because it has a key.
+type memoryCall struct {
+	past
+	place   plugins.Place
+	inRun   bool // somebody may ask for its place again
+	settled bool // its claim's result may be copied
+	output  plugins.Output
+	failure *plugins.Recorded
+	from    plugins.Place // where its output is from
+	size    int64         // what it counts for in bytes
 }
 
-type state uint8
-
-const (
-	running state = iota
-	done
-	unknown
-)
-
-// Claim implements plugins.Ledger.
-func (m *Memory) Claim(ctx context.Context, c plugins.Claim) (plugins.Claimed, error) {
-	if err := ctx.Err(); err != nil {
-		return plugins.Claimed{}, context.Cause(ctx)
+// Begin implements plugins.Ledger.
+func (m *Memory) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, error) {
+	if ctx.Err() != nil {
+		return plugins.Begun{}, context.Cause(ctx)
+	}
+	if err := checkIntent(&in); err != nil {
+		return plugins.Begun{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := slot{c.Scope, c.Tool, c.Key}
-	switch old := m.claims[at]; {
-	case old == nil:
-		return m.take(at, c)
-	case old.hash != c.InputHash && old.state == done:
-		return plugins.Claimed{}, &plugins.CollisionError{Tool: c.Tool, Key: c.Key,
-			Holder: old.callID}
-	case old.state == done:
-		return plugins.Claimed{Settled: true, Output: copyOutput(old.output), From: old.callID}, nil
-	default:
-		return plugins.Claimed{}, &plugins.InFlightError{Tool: c.Tool, Key: c.Key,
-			Holder: old.callID, Unresolved: old.state == unknown}
+	s := &situation{}
+	there := m.runs[plugins.Place{Run: in.Run, Position: in.Position}]
+	if there != nil {
+		s.past = &there.past
 	}
+	at, claims := slotOf(&in, s.past)
+	held := m.claims[at]
+	if claims && held != nil {
+		s.holder = &holder{held.place, held.hash, held.settled, held.effect, held.ended, held.alive}
+	}
+	v, err := decide(&in, s)
+	switch {
+	case err != nil:
+		return plugins.Begun{}, err
+	case v.step == stepReplay:
+		return there.begun(), nil
+	}
+	if there == nil && (v.step == stepRun || in.Run != "") { // it will be held
+		if err := m.room(); err != nil {
+			return plugins.Begun{}, err
+		}
+	}
+	if v.step == stepCopy {
+		return m.copy(&in, &v, held), nil
+	}
+	if v.free {
+		m.release(held)
+	}
+	return m.start(&in, &v, there), nil
 }
 
-// take records a claim of a free slot.
-func (m *Memory) take(at slot, c plugins.Claim) (plugins.Claimed, error) {
-	switch keys, bytes := orDefault(m.Keys, DefaultKeys), orDefault(m.Bytes, DefaultBytes); {
-	case len(m.claims) >= keys:
-		return plugins.Claimed{}, fmt.Errorf("%w: %d keys", ErrFull, keys)
-	case m.held >= bytes:
-		return plugins.Claimed{}, fmt.Errorf("%w: %d bytes", ErrFull, bytes)
+// room refuses a further call when there is no room for one.
+func (m *Memory) room() error {
+	switch calls, bytes := orDefault(m.Keys, DefaultKeys), orDefault(m.Bytes, DefaultBytes); {
+	case m.calls >= calls:
+		return fmt.Errorf("%w: it holds %d calls", ErrFull, m.calls)
+	case m.bytes >= bytes:
+		return fmt.Errorf("%w: it holds %d bytes", ErrFull, m.bytes)
 	}
-	if m.claims == nil {
-		m.claims, m.ids = map[slot]*claim{}, map[string]*claim{}
+	if m.open == nil {
+		m.runs, m.claims = map[plugins.Place]*memoryCall{}, map[slot]*memoryCall{}
+		m.open = map[string]*memoryCall{}
 	}
-	m.last++
-	id := strconv.FormatUint(m.last, 10)
-	taken := &claim{slot: at, hash: c.InputHash, callID: c.CallID}
-	m.claims[at], m.ids[id] = taken, taken
-	return plugins.Claimed{ID: id}, nil
+	return nil
 }
 
 func orDefault[N int | int64](n, def N) N {
@@ -103,39 +110,130 @@ func orDefault[N int | int64](n, def N) N {
 	return n
 }
 
-// Settle implements plugins.Ledger.
-func (m *Memory) Settle(_ context.Context, id string, s plugins.Settlement) error {
+// start holds a call that may run.
+func (m *Memory) start(in *plugins.Intent, v *verdict, c *memoryCall) plugins.Begun {
+	m.last++
+	id := strconv.FormatUint(m.last, 10)
+	if c == nil {
+		c = m.hold(in, v)
+		if !c.inRun {
+			c.place = plugins.Place{Run: newRun(), Position: 1}
+		}
+		m.resize(c, int64(len(c.input)))
+	}
+	c.effect, c.alive, c.ended = v.effect, true, false
+	if v.claim {
+		m.claims[v.slot] = c
+	}
+	m.open[id] = c
+	return plugins.Begun{ID: id, Key: v.slot.key, Place: c.place}
+}
+
+// hold makes a call one that is held.
+func (m *Memory) hold(in *plugins.Intent, v *verdict) *memoryCall {
+	c := &memoryCall{place: plugins.Place{Run: in.Run, Position: in.Position}, inRun: in.Run != ""}
+	c.slot, c.hash, c.effect, c.input = v.slot, in.InputHash, v.effect, bytes.Clone(in.Input)
+	m.calls++
+	if c.inRun {
+		m.runs[c.place] = c
+	}
+	return c
+}
+
+func (m *Memory) resize(c *memoryCall, size int64) {
+	m.bytes += size - c.size
+	c.size = size
+}
+
+// copy gives a call the output of the one that holds its key, and keeps it for the call's place.
+func (m *Memory) copy(in *plugins.Intent, v *verdict, held *memoryCall) plugins.Begun {
+	if in.Run != "" {
+		c := m.runs[plugins.Place{Run: in.Run, Position: in.Position}]
+		if c == nil {
+			c = m.hold(in, v)
+		}
+		c.ended, c.known, c.input = true, true, nil
+		c.output, c.from = held.output, held.place
+		m.resize(c, size(c.output))
+	}
+	begun := held.begun()
+	begun.Key = v.slot.key
+	return begun
+}
+
+// begun is the answer of a call that is done.
+func (c *memoryCall) begun() plugins.Begun {
+	b := plugins.Begun{Done: true, Key: c.slot.key, Output: copyOutput(c.output), Place: c.place}
+	if c.from.Run != "" {
+		b.Place = c.from
+	}
+	if c.failure != nil {
+		b.Err = c.failure.Err()
+	}
+	return b
+}
+
+// End implements plugins.Ledger.
+func (m *Memory) End(_ context.Context, id string, e plugins.Completion) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.ids[id]
+	c := m.open[id]
 	if c == nil {
-		return fmt.Errorf("no open claim %q", id)
+		return fmt.Errorf("%w: no call is open under the ID %q", ErrNotFound, id)
 	}
-	delete(m.ids, id)
-	switch s.State {
-	case plugins.Done:
-		c.state, c.output = done, copyOutput(s.Output)
-		m.held += size(c.output)
-	case plugins.Released:
+	delete(m.open, id)
+	tooLarge := checkCompletion(&e)
+	m.finish(c, &e)
+	switch {
+	case e.State == plugins.Done:
+		c.settled = true
+	case e.State == plugins.Released:
+		m.release(c)
+	}
+	return tooLarge
+}
+
+// finish keeps what became of a call.
+func (m *Memory) finish(c *memoryCall, e *plugins.Completion) {
+	c.alive, c.ended, c.known, c.failure = false, true, e.Err == nil, nil
+	if e.Err == nil {
+		c.output = copyOutput(e.Output)
+	} else {
+		failure := plugins.Record(e.Err)
+		c.known, c.failure = failure.Kind != "", &failure
+	}
+	n := size(c.output)
+	if c.failure != nil {
+		n += int64(len(c.failure.Text) + len(c.failure.Model))
+	}
+	if c.known {
+		c.input = nil // only who must find out what happened needs it
+	}
+	m.resize(c, n+int64(len(c.input)))
+}
+
+// release takes a call's key from it, if it has one. Nothing else holds a call outside any run.
+func (m *Memory) release(c *memoryCall) {
+	if m.claims[c.slot] == c {
 		delete(m.claims, c.slot)
-	default:
-		c.state = unknown
 	}
-	return nil
+	if !c.inRun {
+		m.calls--
+		m.resize(c, 0)
+	}
 }
 
 // Release frees a key whose call is over, for whoever has found out what became of it. It reports
-// whether there was one; a call that still runs keeps its key.
+// whether there was one; a call that still runs keeps its key. What is known of the call's place in
+// a run stays.
 func (m *Memory) Release(scope, tool, key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at := slot{scope, tool, key}
-	c := m.claims[at]
-	if c == nil || c.state == running {
+	c := m.claims[slot{scope, tool, key}]
+	if c == nil || c.alive {
 		return false
 	}
-	m.held -= size(c.output)
-	delete(m.claims, at)
+	m.release(c)
 	return true
 }
 

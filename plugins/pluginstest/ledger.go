@@ -19,27 +19,88 @@ import (
 // promises.
 func Ledger(t *testing.T, open func() plugins.Ledger) {
 	t.Helper()
+	t.Run("table", func(t *testing.T) {
+		l := open()
+		for n, r := range rows(ended, failed, refused, cancelled, running) {
+			t.Run(r.String(), func(t *testing.T) {
+				r.begin(t, l, n)
+				r.check(t, l, n)
+			})
+		}
+	})
 	for name, test := range map[string]func(*testing.T, plugins.Ledger){
-		"a free key runs":                       freeKeyRuns,
-		"a settled key is copied":               settledIsCopied,
-		"content is copied":                     contentIsCopied,
-		"a copy is nobody else's":               copyIsOwn,
-		"another input collides":                otherInputCollides,
-		"a running call holds its key":          runningHolds,
-		"an unknown outcome holds its key":      unknownHolds,
-		"a released key runs again":             releasedRuns,
-		"scope, tool and key all tell":          slotsDiffer,
-		"a claim is settled once":               settledOnce,
-		"a claim after its caller left is none": cancelledClaim,
-		"many claim at once":                    manyClaim,
+		"every call has an ID and a place": callsDiffer,
+		"content is copied":                contentIsCopied,
+		"what is given is nobody else's":   copyIsOwn,
+		"a copy stays in its run":          copyStays,
+		"no outcome holds the key":         unknownHolds,
+		"scope, tool and key all tell":     slotsDiffer,
+		"the recorded key is the key":      keyStays,
+		"the more careful effect counts":   carefulEffect,
+		"a call is ended once":             endedOnce,
+		"a call after its caller left":     cancelledBegin,
+		"a run has positions":              positions,
+		"many claim at once":               manyClaim,
+		"many come to one place at once":   manyComeToOnePlace,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open()) })
 	}
 }
 
-// claimOf makes a claim of one tool's key.
-func claimOf(key, input string) plugins.Claim {
-	return plugins.Claim{
+// Store is a ledger that outlives its process.
+type Store struct {
+	Open func() plugins.Ledger               // a new and empty one
+	Join func(plugins.Ledger) plugins.Ledger // opens the same once more, as another process would
+	Die  func(plugins.Ledger)                // ends the process of one, whatever that has begun
+}
+
+// DurableLedger tests the same as Ledger, and what becomes of calls whose process died.
+func DurableLedger(t *testing.T, s Store) {
+	t.Helper()
+	Ledger(t, s.Open)
+	t.Run("after a death", func(t *testing.T) { s.tableAfterDeath(t) })
+	t.Run("a run has one process", func(t *testing.T) { s.runIsBusy(t) })
+	t.Run("two processes claim at once", func(t *testing.T) {
+		l := s.Open()
+		claimAll(t, l, s.Join(l))
+	})
+}
+
+// tableAfterDeath makes every first call with one process and every second one with another.
+func (s *Store) tableAfterDeath(t *testing.T) {
+	first := s.Open()
+	second := s.Join(first)
+	all := rows(ended, failed, refused, cancelled, crashed)
+	for n, r := range all {
+		r.begin(t, first, n)
+	}
+	s.Die(first)
+	for n, r := range all {
+		t.Run(r.String(), func(t *testing.T) { r.check(t, second, n) })
+	}
+}
+
+func (s *Store) runIsBusy(t *testing.T) {
+	first := s.Open()
+	in := intentOf("a", "{}")
+	in.Run, in.Position = "mine", 1
+	finish(t, first, mustRun(t, first, in), done("1"))
+	second := s.Join(first)
+	for _, position := range []int{1, 2} {
+		in.Position = position
+		_, err := second.Begin(t.Context(), in)
+		if busy, ok := errors.AsType[*plugins.RunBusyError](err); !ok || busy.Run != "mine" {
+			t.Errorf("position %d: want a *RunBusyError, have %v", position, err)
+		}
+	}
+	s.Die(first)
+	in.Position = 1
+	wantDone(t, second, in, "1", plugins.Place{Run: "mine", Position: 1})
+}
+
+// intentOf makes a call of one tool outside any run.
+func intentOf(key, input string) plugins.Intent {
+	return plugins.Intent{
 		Scope:     "here",
 		Tool:      "pay",
 		Key:       "pay:" + key,
@@ -50,68 +111,70 @@ func claimOf(key, input string) plugins.Claim {
 	}
 }
 
-// mustRun claims a key that has to be free.
-func mustRun(t *testing.T, l plugins.Ledger, c plugins.Claim) string {
+// mustRun begins a call that may run.
+func mustRun(t *testing.T, l plugins.Ledger, in plugins.Intent) string {
 	t.Helper()
-	got, err := l.Claim(t.Context(), c)
+	got, err := l.Begin(t.Context(), in)
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case got.Settled || got.ID == "":
-		t.Fatalf("want a free key and an ID, have %+v", got)
+	case got.Done || got.ID == "":
+		t.Fatalf("want a call that may run and an ID, have %+v", got)
 	}
 	return got.ID
 }
 
-func settle(t *testing.T, l plugins.Ledger, id string, s plugins.Settlement) {
+func finish(t *testing.T, l plugins.Ledger, id string, c plugins.Completion) {
 	t.Helper()
-	if err := l.Settle(t.Context(), id, s); err != nil {
+	if err := l.End(t.Context(), id, c); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// done is a settlement with a value.
-func done(value string) plugins.Settlement {
+// done is a completion with a value.
+func done(value string) plugins.Completion {
 	out := plugins.Output{Value: json.RawMessage(value)}
-	return plugins.Settlement{State: plugins.Done, Output: out, Attempts: 1}
+	return plugins.Completion{State: plugins.Done, Output: out, Attempts: 1}
 }
 
-func mustCopy(t *testing.T, l plugins.Ledger, c plugins.Claim, value string) plugins.Claimed {
+// wantDone begins a call that is done already.
+func wantDone(t *testing.T, l plugins.Ledger, in plugins.Intent, value string,
+	from plugins.Place) plugins.Begun {
 	t.Helper()
-	got, err := l.Claim(t.Context(), c)
+	got, err := l.Begin(t.Context(), in)
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case !got.Settled || string(got.Output.Value) != value || got.From != c.CallID:
-		t.Fatalf("want %s copied from %q, have %+v", value, c.CallID, got)
+	case !got.Done || got.Err != nil || string(got.Output.Value) != value || got.Place != from:
+		t.Fatalf("want %s from %s, have %+v", value, from, got)
 	}
 	return got
 }
 
-func freeKeyRuns(t *testing.T, l plugins.Ledger) {
-	a := mustRun(t, l, claimOf("a", "{}"))
-	b := mustRun(t, l, claimOf("b", "{}"))
-	if a == b {
-		t.Errorf("two claims have the ID %q", a)
+func callsDiffer(t *testing.T, l plugins.Ledger) {
+	ids, places := map[string]bool{}, map[plugins.Place]bool{}
+	for n := range 3 {
+		got, err := l.Begin(t.Context(), intentOf(fmt.Sprint(n), "{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ids[got.ID] || places[got.Place] || got.Place.Run == "" || got.Place.Position != 1 {
+			t.Errorf("have %+v after %v, %v", got, ids, places)
+		}
+		ids[got.ID], places[got.Place] = true, true
 	}
-}
-
-func settledIsCopied(t *testing.T, l plugins.Ledger) {
-	c := claimOf("a", "{}")
-	settle(t, l, mustRun(t, l, c), done(`{"ok":1}`))
-	mustCopy(t, l, c, `{"ok":1}`)
-	mustCopy(t, l, c, `{"ok":1}`)
 }
 
 func contentIsCopied(t *testing.T, l plugins.Ledger) {
-	c := claimOf("a", "{}")
+	in := intentOf("a", "{}")
 	content := []abi.Block{
-		{Type: "text", Text: "seen"},
+		{Type: "text", Text: "seen\xff\x00"},
 		{Type: "image", Data: []byte{1, 0, 255}, MIME: "image/png", Name: "a.png"},
+		{Type: "file", Data: []byte{}},
 	}
-	settle(t, l, mustRun(t, l, c), plugins.Settlement{State: plugins.Done,
+	finish(t, l, mustRun(t, l, in), plugins.Completion{State: plugins.Done,
 		Output: plugins.Output{Content: content}, Attempts: 1})
-	got, err := l.Claim(t.Context(), c)
+	got, err := l.Begin(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,123 +183,157 @@ func contentIsCopied(t *testing.T, l plugins.Ledger) {
 	}
 }
 
+// copyIsOwn checks that neither what goes in nor what comes out shares its bytes. The value has
+// spaces, which must stay.
 func copyIsOwn(t *testing.T, l plugins.Ledger) {
-	c := claimOf("a", "[1]")
-	id := mustRun(t, l, c)
-	c.Input[1] = '9'
-	value := []byte(`"first"`)
-	settle(t, l, id, done(string(value)))
+	in := intentOf("a", "[1]")
+	in.Run, in.Position = "mine", 1
+	id := mustRun(t, l, in)
+	in.Input[1] = '9'
+	value := []byte(`[ "<first>" ]`)
+	finish(t, l, id, done(string(value)))
 	value[1] = 'X'
-	mustCopy(t, l, c, `"first"`).Output.Value[1] = 'X'
-	mustCopy(t, l, c, `"first"`)
+	place := plugins.Place{Run: "mine", Position: 1}
+	wantDone(t, l, in, `[ "<first>" ]`, place).Output.Value[1] = 'X'
+	wantDone(t, l, in, `[ "<first>" ]`, place)
 }
 
-func otherInputCollides(t *testing.T, l plugins.Ledger) {
-	first, second := claimOf("a", `{"id":1}`), claimOf("a", `{"id":"1"}`)
-	settle(t, l, mustRun(t, l, first), done("1"))
-	_, err := l.Claim(t.Context(), second)
-	var collision *plugins.CollisionError
-	if !errors.As(err, &collision) {
-		t.Fatalf("want a *CollisionError, have %v", err)
+// copyStays checks that a run has what it was given, and where that is from.
+func copyStays(t *testing.T, l plugins.Ledger) {
+	in := intentOf("a", "{}")
+	in.Run, in.Position = "first", 1
+	from := plugins.Place{Run: "first", Position: 1}
+	finish(t, l, mustRun(t, l, in), done("1"))
+	for _, run := range []string{"second", "third", "second"} {
+		in.Run = run
+		wantDone(t, l, in, "1", from)
 	}
-	want := plugins.CollisionError{Tool: "pay", Key: "pay:a", Holder: first.CallID}
-	if *collision != want {
-		t.Errorf("have %+v, want %+v", *collision, want)
-	}
-	mustCopy(t, l, first, "1")
-}
-
-func runningHolds(t *testing.T, l plugins.Ledger) {
-	c := claimOf("a", "{}")
-	id := mustRun(t, l, c)
-	wantInFlight(t, l, c, false)
-	wantInFlight(t, l, claimOf("a", "[]"), false)
-	settle(t, l, id, done("1"))
-	mustCopy(t, l, c, "1")
-}
-
-func wantInFlight(t *testing.T, l plugins.Ledger, c plugins.Claim, unresolved bool) {
-	t.Helper()
-	_, err := l.Claim(t.Context(), c)
-	var inFlight *plugins.InFlightError
-	if !errors.As(err, &inFlight) {
-		t.Fatalf("want an *InFlightError, have %v", err)
-	}
-	want := plugins.InFlightError{Tool: c.Tool, Key: c.Key, Holder: "call of {}",
-		Unresolved: unresolved}
-	if *inFlight != want {
-		t.Errorf("have %+v, want %+v", *inFlight, want)
+	in.Tool = "refund"
+	_, err := l.Begin(t.Context(), in)
+	if _, ok := errors.AsType[*plugins.DivergedError](err); !ok {
+		t.Errorf("want a *DivergedError, have %v", err)
 	}
 }
 
 func unknownHolds(t *testing.T, l plugins.Ledger) {
-	c := claimOf("a", "{}")
-	settle(t, l, mustRun(t, l, c), plugins.Settlement{State: plugins.Unknown,
+	in := intentOf("a", "{}")
+	finish(t, l, mustRun(t, l, in), plugins.Completion{State: plugins.Unknown,
 		Err: errors.New("lost"), Attempts: 1})
-	wantInFlight(t, l, c, true)
-	wantInFlight(t, l, claimOf("a", "[]"), true)
-}
-
-func releasedRuns(t *testing.T, l plugins.Ledger) {
-	c := claimOf("a", "{}")
-	settle(t, l, mustRun(t, l, c), plugins.Settlement{State: plugins.Released,
-		Err: errors.New("no"), Attempts: 1})
-	other := claimOf("a", "[]")
-	settle(t, l, mustRun(t, l, other), done("2"))
-	mustCopy(t, l, other, "2")
+	for _, input := range []string{"{}", "[]"} {
+		_, err := l.Begin(t.Context(), intentOf("a", input))
+		held, ok := errors.AsType[*plugins.InFlightError](err)
+		if !ok || !held.Unresolved || held.Key != "pay:a" || held.Tool != "pay" {
+			t.Errorf("want an unresolved *InFlightError, have %v", err)
+		}
+	}
 }
 
 func slotsDiffer(t *testing.T, l plugins.Ledger) {
-	c := claimOf("a", "{}")
-	settle(t, l, mustRun(t, l, c), done("1"))
-	scope, tool, key := c, c, c
+	in := intentOf("a", "{}")
+	finish(t, l, mustRun(t, l, in), done("1"))
+	scope, tool, key := in, in, in
 	scope.Scope, tool.Tool, key.Key = "there", "refund", "pay:b"
-	for _, other := range []plugins.Claim{scope, tool, key} {
+	for _, other := range []plugins.Intent{scope, tool, key} {
 		mustRun(t, l, other)
 	}
 }
 
-func settledOnce(t *testing.T, l plugins.Ledger) {
-	id := mustRun(t, l, claimOf("a", "{}"))
-	settle(t, l, id, done("1"))
-	if err := l.Settle(t.Context(), id, done("2")); err == nil {
-		t.Error("a second settlement was taken")
+// keyStays checks that a call which is run again has the key it had.
+func keyStays(t *testing.T, l plugins.Ledger) {
+	in := intentOf("a", "{}")
+	in.Run, in.Position, in.Effect = "mine", 1, abi.EffectIdempotent
+	stopped := plugins.Completion{State: plugins.Released, Err: context.Canceled, Attempts: 1}
+	finish(t, l, mustRun(t, l, in), stopped)
+	in.Key = "pay:b"
+	got, err := l.Begin(t.Context(), in)
+	if err != nil || got.Key != "pay:a" {
+		t.Fatalf("want the key pay:a, have %+v, %v", got, err)
 	}
-	if err := l.Settle(t.Context(), "no such claim", done("2")); err == nil {
-		t.Error("the settlement of no claim was taken")
+	in = intentOf("a", "{}")
+	_, err = l.Begin(t.Context(), in)
+	if _, ok := errors.AsType[*plugins.InFlightError](err); !ok {
+		t.Errorf("the recorded key is not held: %v", err)
 	}
-	mustCopy(t, l, claimOf("a", "{}"), "1")
 }
 
-func cancelledClaim(t *testing.T, l plugins.Ledger) {
+// carefulEffect checks that a call which began as a write is one, whatever its tool is now, and
+// that one which is a write now is not run again either.
+func carefulEffect(t *testing.T, l plugins.Ledger) {
+	stopped := plugins.Completion{State: plugins.Unknown, Err: context.Canceled, Attempts: 1}
+	for n, effects := range [][2]abi.Effect{
+		{abi.EffectWrite, abi.EffectRead}, {abi.EffectRead, abi.EffectWrite},
+	} {
+		in := intentOf("", "{}")
+		in.Key, in.Run, in.Position, in.Effect = "", fmt.Sprintf("run-%d", n), 1, effects[0]
+		finish(t, l, mustRun(t, l, in), stopped)
+		in.Effect = effects[1]
+		_, err := l.Begin(t.Context(), in)
+		if _, ok := errors.AsType[*plugins.ReconciliationError](err); !ok {
+			t.Errorf("first %s, then %s: want a *ReconciliationError, have %v", effects[0],
+				effects[1], err)
+		}
+	}
+}
+
+func endedOnce(t *testing.T, l plugins.Ledger) {
+	in := intentOf("a", "{}")
+	in.Run, in.Position = "mine", 1
+	id := mustRun(t, l, in)
+	finish(t, l, id, done("1"))
+	if err := l.End(t.Context(), id, done("2")); err == nil {
+		t.Error("a second end was taken")
+	}
+	if err := l.End(t.Context(), "no such call", done("2")); err == nil {
+		t.Error("the end of no call was taken")
+	}
+	wantDone(t, l, in, "1", plugins.Place{Run: "mine", Position: 1})
+}
+
+func cancelledBegin(t *testing.T, l plugins.Ledger) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.Claim(ctx, claimOf("a", "{}")); !errors.Is(err, context.Canceled) {
+	if _, err := l.Begin(ctx, intentOf("a", "{}")); !errors.Is(err, context.Canceled) {
 		t.Errorf("want context.Canceled, have %v", err)
 	}
-	mustRun(t, l, claimOf("a", "{}"))
+	mustRun(t, l, intentOf("a", "{}"))
 }
 
-// manyClaim lets every goroutine claim every key: each runs once, and all the others find it held
-// or settled.
-func manyClaim(t *testing.T, l plugins.Ledger) {
+func positions(t *testing.T, l plugins.Ledger) {
+	for _, place := range []plugins.Place{{Run: "mine"}, {Run: "mine", Position: -1}, {Position: 1}} {
+		in := intentOf("a", "{}")
+		in.Run, in.Position = place.Run, place.Position
+		if _, err := l.Begin(t.Context(), in); err == nil {
+			t.Errorf("a call at %s was taken", place)
+		}
+	}
+	in := intentOf("a", "{}")
+	in.Run, in.Position = "mine", 1_000_000
+	mustRun(t, l, in)
+}
+
+func manyClaim(t *testing.T, l plugins.Ledger) { claimAll(t, l) }
+
+// claimAll lets every goroutine claim every key: each runs once, and all the others find it held or
+// settled.
+func claimAll(t *testing.T, ledgers ...plugins.Ledger) {
 	const workers, keys = 8, 64
 	var ran [keys]atomic.Int32
 	var wg sync.WaitGroup
-	for range workers {
+	for worker := range workers {
+		l := ledgers[worker%len(ledgers)]
 		wg.Go(func() {
 			for key := range keys {
-				got, err := l.Claim(t.Context(), claimOf(fmt.Sprint(key), "{}"))
-				var inFlight *plugins.InFlightError
+				got, err := l.Begin(t.Context(), intentOf(fmt.Sprint(key), "{}"))
+				_, held := errors.AsType[*plugins.InFlightError](err)
 				switch {
-				case errors.As(err, &inFlight), err == nil && got.Settled:
+				case held, err == nil && got.Done:
 					continue
 				case err != nil:
 					t.Error(err)
 					return
 				}
 				ran[key].Add(1)
-				if err := l.Settle(t.Context(), got.ID, done(fmt.Sprint(key))); err != nil {
+				if err := l.End(t.Context(), got.ID, done(fmt.Sprint(key))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -247,5 +344,29 @@ func manyClaim(t *testing.T, l plugins.Ledger) {
 		if n := ran[key].Load(); n != 1 {
 			t.Errorf("key %d ran %d times", key, n)
 		}
+	}
+}
+
+func manyComeToOnePlace(t *testing.T, l plugins.Ledger) {
+	in := intentOf("a", "{}")
+	in.Run, in.Position, in.Key = "mine", 1, ""
+	var ran, held atomic.Int32
+	var wg sync.WaitGroup
+	const workers = 16
+	for range workers {
+		wg.Go(func() {
+			_, err := l.Begin(t.Context(), in)
+			if _, ok := errors.AsType[*plugins.InFlightError](err); ok {
+				held.Add(1)
+			} else if err == nil {
+				ran.Add(1)
+			} else {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if ran.Load() != 1 || held.Load() != workers-1 {
+		t.Errorf("%d ran and %d were told that it runs", ran.Load(), held.Load())
 	}
 }

@@ -66,7 +66,7 @@ func invoke(ctx context.Context, tool plugins.Tool, c *Case) (plugins.Output, er
 }
 
 func callEndsAs(t *testing.T, tool plugins.Tool, c Case) {
-	registry := plugins.NewRegistry(nil)
+	registry := plugins.NewRegistry(&plugins.Options{RetryWait: 1})
 	if err := registry.Add(tool); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"encoding/json"
@@ -49,22 +49,22 @@ func TestSchemaSuite(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, g := range groups {
-			s, err := compileSchema(string(g.Schema))
+			s, err := Compile(string(g.Schema))
 			if err != nil {
 				t.Logf("%s: %s: %v", filepath.Base(file), g.Description, err)
 				continue
 			}
 			for _, test := range g.Tests {
-				v, err := carry(test.Data, MaxInput)
+				v, err := pack(string(test.Data))
 				if err != nil {
 					continue // an integer past 64 bits
 				}
-				if s.common != nil {
+				if s.common {
 					common++
 				} else {
 					rare++
 				}
-				if err := s.check(v.raw); (err == nil) != test.Valid {
+				if err := s.Check(v); (err == nil) != test.Valid {
 					t.Errorf("%s: %s: %s: want valid %v, have %v", filepath.Base(file),
 						g.Description, test.Description, test.Valid, err)
 				}

@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"errors"
@@ -48,23 +48,11 @@ func newRareSchema(text string) (*rareSchema, error) {
 	patterns.done = true
 	switch {
 	case err != nil && patterns.err != nil:
-		return nil, patterns.err
+		return nil, patternError(text, patterns)
 	case err != nil:
-		return nil, compileError(err)
+		return nil, compileError(text, err)
 	}
 	return s, nil
-}
-
-// compileError is err on one line and without the URL that we made up.
-func compileError(err error) error {
-	if errors.Is(err, errRemote) {
-		return errRemote
-	}
-	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return fmt.Errorf("%w: %s", errRemote, clip(load.URL, maxName))
-	}
-	text := strings.ReplaceAll(clean(err.Error()), schemaURL, "")
-	return errors.New(clip(text, MaxModelText))
 }
 
 // stepCount is a keyword that every schema has: it counts.
@@ -108,13 +96,13 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 	nodes := 0
 	value := decode(abi.NewReader(v), &nodes)
 	if nodes > maxRareNodes {
-		return newSchemaError([]Problem{{"", fmt.Sprintf(
+		return newInvalid([]Problem{{"", fmt.Sprintf(
 			"%d values are too many to be checked against this schema, at most %d", nodes,
 			maxRareNodes)}}, 0)
 	}
 	defer func() {
 		if p := recover(); p == errSteps {
-			err = newSchemaError([]Problem{{"", "checking it takes too many steps"}}, 0)
+			err = newInvalid([]Problem{{"", "checking it takes too many steps"}}, 0)
 		} else if p != nil {
 			panic(p)
 		}
@@ -127,9 +115,7 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 	if !ok {
 		return nil
 	}
-	problems := appendProblems(nil, invalid)
-	slices.SortFunc(problems, compareProblems)
-	return newSchemaError(slices.Compact(problems), 0)
+	return newInvalid(problemsOf(invalid, ""), 0)
 }
 
 func compareProblems(a, b Problem) int {
@@ -180,15 +166,23 @@ func decode(r *abi.Reader, nodes *int) any {
 
 var english = message.NewPrinter(language.English)
 
-// appendProblems appends the innermost problems of an error of the library.
-func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
+// problemsOf gives the innermost problems of an error of the library, sorted, each once. at is
+// where the value lies.
+func problemsOf(e *jsonschema.ValidationError, at string) []Problem {
+	problems := appendProblems(nil, e, at)
+	slices.SortFunc(problems, compareProblems)
+	return slices.Compact(problems)
+}
+
+func appendProblems(dst []Problem, e *jsonschema.ValidationError, at string) []Problem {
 	for _, cause := range e.Causes {
-		dst = appendProblems(dst, cause)
+		dst = appendProblems(dst, cause, at)
 	}
 	if len(e.Causes) > 0 {
 		return dst
 	}
 	var ptr strings.Builder
+	ptr.WriteString(at)
 	for _, token := range e.InstanceLocation {
 		ptr.WriteString("/" + escapePointer(token))
 	}
@@ -204,6 +198,10 @@ func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
 			dst = append(dst, Problem{ptr.String() + "/" + escapePointer(name), unknownField})
 		}
 		return dst
+	case *kind.Type:
+		detail = fmt.Sprintf("want %s, have %s", typesOf(k.Want), typesOf([]string{k.Got}))
+	case *kind.FalseSchema:
+		detail = nothing
 	case *kind.Enum:
 		detail = "want one of " + compact(k.Want)
 	default:
@@ -211,14 +209,3 @@ func appendProblems(dst []Problem, e *jsonschema.ValidationError) []Problem {
 	}
 	return append(dst, Problem{ptr.String(), detail})
 }
-
-func missing(name string) string { return fmt.Sprintf("the field %q is missing", clip(name, maxName)) }
-
-const unknownField = "unknown field"
-
-// escapePointer escapes one reference token of a JSON pointer.
-func escapePointer(token string) string {
-	return pointerEscapes.Replace(clip(token, maxName))
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"encoding/json"
@@ -76,8 +76,9 @@ type patterns struct {
 	steps *int
 	total int
 	known map[string]*boundedPattern
-	done  bool  // the schema is compiled: what comes now is a value of the format regex
-	err   error // the last that could not be compiled
+	done  bool   // the schema is compiled: what comes now is a value of the format regex
+	err   error  // of the last that could not be compiled
+	bad   string // the text of that
 }
 
 // compile is the library's engine. What the library makes of an error of it buries the reason.
@@ -85,6 +86,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	re, err := p.make(text)
 	if err != nil {
 		p.err = fmt.Errorf("pattern %s: %w", strconv.Quote(clip(text, maxName)), err)
+		p.bad = text
 		return nil, p.err
 	}
 	return re, nil

@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"math"
@@ -26,6 +26,8 @@ type node struct {
 	required   []string // at most maxRequired
 	patterns   []pattern
 	others     *node // for fields that neither have a name above nor match a pattern; may be nil
+	lists      bool  // it lists fields and says nothing of others
+	free       bool  // it says what others there may be
 	properties count
 
 	prefix []*node
@@ -39,6 +41,9 @@ type node struct {
 	inPlace bool // refs to not: schemas that take the same value again
 
 	typesOnly bool // there is nothing but types: a value's first byte tells
+
+	settled bool
+	allowed types // with all that applies to the same value, spelt out
 }
 
 // maxRequired is how many required fields a node tracks.
@@ -75,17 +80,17 @@ func newCount(min, max *int) count {
 	return c
 }
 
-// compileCommon lays out s; its answer is nil when s uses something rare.
-func compileCommon(s *jsonschema.Schema) (*node, error) {
+// compileCommon lays out s, and reports whether that is all of it: nothing in it is rare.
+func compileCommon(s *jsonschema.Schema) (n *node, common bool, err error) {
 	c := commonCompiler{done: map[*jsonschema.Schema]*node{}}
-	n := c.node(s)
+	n = c.node(s)
 	if err := checkChains(c.done); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if c.rare {
-		return nil, nil
+	for _, n := range c.done {
+		n.settle()
 	}
-	return n, nil
+	return n, !c.rare, nil
 }
 
 // commonCompiler turns the library's schemas into nodes, each once: schemas may form a cycle.
@@ -151,9 +156,12 @@ func (c *commonCompiler) object(n *node, s *jsonschema.Schema) {
 	switch others := s.AdditionalProperties.(type) {
 	case bool:
 		n.others = &node{never: !others}
+		n.others.settle()
 	case *jsonschema.Schema:
 		n.others = c.node(others)
 	}
+	n.free = n.others != nil || len(n.patterns) > 0 || s.UnevaluatedProperties != nil
+	n.lists = len(s.Properties) > 0 && !n.free
 	for bit, name := range n.required {
 		f, named := n.fields[name]
 		if !named && (len(n.patterns) > 0 || n.others != nil) {
@@ -168,8 +176,13 @@ func (c *commonCompiler) array(n *node, s *jsonschema.Schema) {
 	n.values = newCount(s.MinItems, s.MaxItems)
 	n.prefix = c.nodes(s.PrefixItems)
 	n.items = c.node(s.Items2020)
-	if items, ok := s.Items.(*jsonschema.Schema); ok {
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
 		n.items = c.node(items)
+	case []*jsonschema.Schema:
+		n.prefix = c.nodes(items)
+		others, _ := s.AdditionalItems.(*jsonschema.Schema)
+		n.items = c.node(others)
 	}
 }
 

@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"cmp"
@@ -72,7 +72,7 @@ func (n number) String() string {
 	case abi.KindUint:
 		return strconv.FormatUint(n.u, 10)
 	}
-	return floatText(n.f)
+	return FloatText(n.f)
 }
 
 // exact is a number of a schema, laid out so that comparing with it costs the same whatever its

@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"fmt"
@@ -23,6 +23,7 @@ type checker struct {
 	path     []step
 	problems []Problem
 	more     int
+	odd      odd
 }
 
 // step is one step from a value to a value in it.
@@ -35,27 +36,27 @@ type step struct {
 var checkers = sync.Pool{New: func() any { return new(checker) }}
 
 // checkCommon holds v, whose bytes must be the transcoder's own, against n.
-func checkCommon(n *node, v abi.Raw) error {
+func checkCommon(n *node, v abi.Raw) (odd, error) {
 	if n.typesOnly && (n.types == 0 || n.types&typesOfKind[abi.NewReader(v).Kind()] != 0) {
-		return nil // what lies inside is well-formed: the transcoder made it
+		return 0, nil // what lies inside is well-formed: the transcoder made it
 	}
 	c := checkers.Get().(*checker)
 	c.whole = *abi.NewReader(v)
 	c.r = &c.whole
 	c.check(n)
-	err := c.verdict()
+	odd, err := c.odd, c.verdict()
 	clear(c.path[:cap(c.path)]) // it must not hold on to the value
 	*c = checker{path: c.path[:0]}
 	checkers.Put(c)
-	return err
+	return odd, err
 }
 
 func (c *checker) verdict() error {
 	switch {
 	case c.steps > maxSchemaSteps:
-		return newSchemaError([]Problem{{"", "checking it takes too many steps"}}, 0)
+		return newInvalid([]Problem{{"", "checking it takes too many steps"}}, 0)
 	case len(c.problems) > 0:
-		return newSchemaError(c.problems, c.more)
+		return newInvalid(c.problems, c.more)
 	}
 	return nil
 }
@@ -71,7 +72,7 @@ func (c *checker) check(n *node) bool {
 		return true
 	case n.never:
 		c.skip()
-		return c.problem("there may be nothing here")
+		return c.problem(nothing)
 	}
 	if !n.inPlace {
 		return c.own(n)
@@ -191,7 +192,7 @@ func (c *checker) noneOf(list []*node, again func() *checker) bool {
 	}
 	switch len(near) {
 	case 0:
-		return c.problem(fmt.Sprintf("want %s, have %s", want, kindText(v.kind)))
+		return c.problem(fmt.Sprintf("want %s, have %s", want, KindText(v.kind)))
 	case 1:
 		return again().check(near[0])
 	}
@@ -207,7 +208,7 @@ func (c *checker) own(n *node) bool {
 	}
 	switch {
 	case !n.types.admit(v):
-		return c.refuse(v, fmt.Sprintf("want %s, have %s", n.types, kindText(v.kind)))
+		return c.refuse(v, fmt.Sprintf("want %s, have %s", n.types, KindText(v.kind)))
 	case n.enum != nil && !n.enum.has(v):
 		return c.refuse(v, "want "+n.enum.want)
 	case n.value != nil && !n.value.has(v):
@@ -220,7 +221,12 @@ func (c *checker) own(n *node) bool {
 		return c.array(n)
 	case abi.KindString:
 		return c.text(n, v.text)
-	case abi.KindInt, abi.KindUint, abi.KindFloat:
+	case abi.KindFloat:
+		if n.types&(typeInteger|typeNumber) == typeInteger {
+			c.odd |= oddNumber
+		}
+		return c.number(n, v.number)
+	case abi.KindInt, abi.KindUint:
 		return c.number(n, v.number)
 	}
 	return true
@@ -250,6 +256,9 @@ func (c *checker) object(n *node) bool {
 		if known && f.bit >= 0 {
 			found |= 1 << f.bit
 		}
+		if !known && n.lists {
+			c.odd |= oddField
+		}
 		c.path = append(c.path, step{field: name})
 		ok = c.field(n, f.node, known, name) && ok
 		c.path = c.path[:len(c.path)-1]
@@ -270,7 +279,7 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 			return c.check(own)
 		case n.others != nil && n.others.never:
 			c.skip()
-			return c.unknown(n)
+			return c.unknown(n, name)
 		}
 		return c.check(n.others)
 	}
@@ -289,23 +298,13 @@ func (c *checker) field(n, own *node, known bool, name []byte) bool {
 	return c.check(&node{all: list, inPlace: true})
 }
 
-// maxFields is how many fields are named to who gave an unknown one.
-const maxFields = 20
-
 // unknown notes a field that n does not have, and those that it has.
-func (c *checker) unknown(n *node) bool {
-	detail := unknownField
-	if c.quiet == 0 && len(c.problems) < MaxProblems && len(n.fields) > 0 {
-		names := slices.Sorted(maps.Keys(n.fields))
-		for i, name := range names {
-			names[i] = strconv.Quote(clip(name, maxName)) // a stranger's words
-		}
-		detail += "; there are " + strings.Join(names[:min(len(names), maxFields)], ", ")
-		if more := len(names) - maxFields; more > 0 {
-			detail += fmt.Sprintf(" and %d more", more)
-		}
+func (c *checker) unknown(n *node, name []byte) bool {
+	if c.quiet > 0 || len(c.problems) == MaxProblems || len(n.fields) == 0 {
+		return c.problem(unknownField)
 	}
-	return c.problem(detail)
+	names := slices.Sorted(maps.Keys(n.fields))
+	return c.problem(unknownField + "; " + declared(string(name), names, "there are"))
 }
 
 func (c *checker) array(n *node) bool {

@@ -1,4 +1,4 @@
-package plugins
+package schema
 
 import (
 	"fmt"
@@ -13,16 +13,16 @@ func TestUnknownFieldLimit(t *testing.T) {
 		for i := range fields {
 			fields[i] = fmt.Sprintf(`"f%02d":{}`, i)
 		}
-		s, err := compileSchema(`{"properties":{` + strings.Join(fields, ",") +
+		s, err := Compile(`{"properties":{` + strings.Join(fields, ",") +
 			`},"additionalProperties":false}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := carry([]byte(`{"x":1}`), MaxInput)
+		v, err := pack(`{"x":1}`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.check(v.raw); got == nil || !strings.HasSuffix(got.Error(), want) {
+		if got := s.Check(v); got == nil || !strings.HasSuffix(got.Error(), want) {
 			t.Errorf("%d fields: %v, want … %s", n, got, want)
 		}
 	}

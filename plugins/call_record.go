@@ -1,0 +1,85 @@
+package plugins
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wasmagent/wasmagent/abi"
+)
+
+// begin records in the ledger that the call is about to run, and claims its key. A call outside any
+// run that has no key, or whose tool only reads, needs no record and gets an empty one.
+func (r *Registry) begin(ctx context.Context, e *entry, call *Call, input abi.Raw) (Begun, error) {
+	if (call.Run == "") != (call.Position == 0) || call.Position < 0 {
+		return Begun{}, fmt.Errorf("tool %q was not run: a run has positions from 1, have %q and %d",
+			e.spec.Name, clip(call.Run, maxName), call.Position)
+	}
+	key := call.Key
+	if e.spec.Effect == abi.EffectRead {
+		key = ""
+	}
+	if call.Run == "" && key == "" {
+		return Begun{}, nil
+	}
+	if r.opts.Ledger == nil {
+		return Begun{}, fmt.Errorf("tool %q was not run: %w", e.spec.Name, ErrLedgerRequired)
+	}
+	begun, err := r.opts.Ledger.Begin(ctx, Intent{
+		Run:       call.Run,
+		Position:  call.Position,
+		Scope:     e.scope,
+		Tool:      e.spec.Name,
+		Key:       key,
+		CallID:    call.ID,
+		Effect:    e.spec.Effect,
+		Input:     call.Input,
+		InputHash: hashOf(input),
+	})
+	if err != nil {
+		return Begun{}, e.notBegun(ctx, err)
+	}
+	if begun.Key != "" {
+		call.Key = begun.Key
+	}
+	return begun, nil
+}
+
+// notBegun tells why the ledger lets the tool not run.
+func (e *entry) notBegun(ctx context.Context, err error) error {
+	switch {
+	case is[*CollisionError](err), is[*InFlightError](err), is[*RunBusyError](err),
+		is[*DivergedError](err), is[*ReconciliationError](err):
+		return err
+	case callersEnd(ctx, err):
+		return e.callersEnd(ctx)
+	}
+	return HostFault(fmt.Errorf("tool %q was not run, the ledger cannot record it: %w", e.spec.Name,
+		err))
+}
+
+// recall gives what the ledger has of a call that is done.
+func recall(b Begun, notes []string) (Result, error) {
+	if tool, ok := b.Err.(*ToolError); ok {
+		told := *tool // the ledger may give the same error to many calls
+		told.Place = b.Place
+		return Result{}, &told
+	}
+	if b.Err != nil {
+		return Result{}, HostFault(b.Err)
+	}
+	return Result{Output: b.Output, Key: b.Key, Copied: true, From: b.Place, Notes: notes}, nil
+}
+
+// end records how the call ended, also when the caller has gone: what ran must be written down.
+func (r *Registry) end(ctx context.Context, b Begun, e *entry, out Output, attempts int,
+	callErr error) error {
+	if b.ID == "" {
+		return nil
+	}
+	c := Completion{stateAfter(e.spec.Effect, callErr), out, callErr, attempts}
+	if err := r.opts.Ledger.End(context.WithoutCancel(ctx), b.ID, c); err != nil {
+		return HostFault(fmt.Errorf("tool %q ran, but how it ended is not recorded: %w", e.spec.Name,
+			err))
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Limits of what is said to who gave an unknown field.
+const (
+	maxFields = 20  // fields that are named
+	maxNear   = 200 // fields that are tried as the one that was meant
+)
+
+// declared says which fields, sorted, there are, and which of them may have been meant.
+func declared(name string, names []string, there string) string {
+	text := ""
+	if near := nearName(name, names); near != "" {
+		text = "did you mean " + quoted(near) + "? "
+	}
+	list := make([]string, min(len(names), maxFields))
+	for i := range list {
+		list[i] = quoted(names[i])
+	}
+	text += there + " " + strings.Join(list, ", ")
+	if more := len(names) - maxFields; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// quoted is a stranger's word in a text of ours.
+func quoted(name string) string { return strconv.Quote(clip(name, maxName)) }
+
+// nearName is the name that is a slip away from another, one in three characters, or "".
+func nearName(name string, names []string) string {
+	name = strings.ToLower(clip(name, maxName))
+	best, least := "", len(name)/3+1
+	for _, n := range names[:min(len(names), maxNear)] {
+		if far := distance(name, strings.ToLower(clip(n, maxName))); far < least {
+			best, least = n, far
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions and replacements of bytes that turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			far := corner
+			if a[i] != b[j] {
+				far = 1 + min(corner, row[j], row[j+1])
+			}
+			corner, row[j+1] = row[j+1], far
+		}
+	}
+	return row[len(b)]
+}
