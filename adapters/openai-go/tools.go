@@ -44,9 +44,9 @@ func Tools(r *plugins.Registry) ([]openai.ChatCompletionToolUnionParam, error) {
 }
 
 // Answer carries out the calls of a message, one after another, and gives the messages that answer
-// them. A call that gives no result is answered with a text for the model that begins with "error: ",
-// since the API has no mark for it. Answer itself fails only where the program must act: ctx is done
-// or the host is at fault; then no message is to be sent.
+// them. A call that gives no result is answered with a text for the model that begins with
+// "error: ", since the API has no mark for it. Answer itself fails only where the program must act:
+// ctx is done or the host is at fault; then no message is to be sent.
 func Answer(ctx context.Context, r *plugins.Registry, m openai.ChatCompletionMessage) (
 	[]openai.ChatCompletionMessageParamUnion, error) {
 	var list []openai.ChatCompletionMessageParamUnion

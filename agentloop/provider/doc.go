@@ -1,7 +1,7 @@
 // Package provider has what all model APIs share: the errors they end with, their options and the
-// way in which requests are sent. A folder below it speaks one API each: [openai] Chat Completions,
-// which also reaches the many servers that are compatible with it, [anthropic] Messages, and
-// [script] plays a file and asks no model at all.
+// way in which requests are sent. The packages below it are one provider each: openai speaks Chat
+// Completions, which also reaches the many servers that are compatible with it, anthropic speaks
+// Messages, and script plays a file and asks no model at all.
 //
 // # Requests
 //
@@ -19,8 +19,4 @@
 // A key goes into the header of a request and nowhere else: not to another server by a redirect,
 // not over plain HTTP to another machine, not into an error or a log, even if the provider
 // repeats it.
-//
-// [openai]: https://pkg.go.dev/github.com/wasmagent/wasmagent/agentloop/provider/openai
-// [anthropic]: https://pkg.go.dev/github.com/wasmagent/wasmagent/agentloop/provider/anthropic
-// [script]: https://pkg.go.dev/github.com/wasmagent/wasmagent/agentloop/provider/script
 package provider

@@ -245,7 +245,8 @@ func TestRequest(t *testing.T) {
 		`{"id":"1","input":{},"name":"f","type":"tool_use"},` +
 		`{"id":"2_x","input":{"not_an_object":"{\"a\":"},"name":"no_such_name","type":"tool_use"}]},` +
 		`{"role":"user","content":[{"content":"R","tool_use_id":"1","type":"tool_result"},` +
-		`{"content":"the outcome is not known: it was stopped","is_error":true,"tool_use_id":"2_x","type":"tool_result"},` +
+		`{"content":"the outcome is not known: it was stopped","is_error":true,` +
+		`"tool_use_id":"2_x","type":"tool_result"},` +
 		`{"text":"V","type":"text"},{"text":"W","type":"text"}]}],` +
 		`"model":"m","stream":true,"system":"S",` +
 		`"tools":[{"description":"D","input_schema":{"type":"object","properties":{}},"name":"f"}]}`

@@ -50,7 +50,7 @@ func delta(fields string) string { return `{"delta":{` + fields + `}}` }
 
 func calls(list ...string) string { return delta(`"tool_calls":[` + strings.Join(list, ",") + `]`) }
 
-// TestServers tells what the ways of different servers come to. An id that is made up is shown as *.
+// TestServers tells what the ways of different servers come to. A made-up id is shown as *.
 func TestServers(t *testing.T) {
 	for name, tt := range map[string]struct{ body, want string }{
 		"pieces by index": {events(
@@ -213,7 +213,8 @@ func TestGivenBack(t *testing.T) {
 		delta(`"reasoning_details":[{"type":"reasoning.text","index":0,"signature":"s"}]`),
 		delta(`"reasoning_details":[{"type":"reasoning.encrypted","index":1,"data":"d"}]`),
 		delta(`"reasoning_details":[{"type":"reasoning.encrypted","data":"e"}]`),
-		calls(`{"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought":"z"}}}`))}
+		calls(`{"id":"a","function":{"name":"f","arguments":"{}"},`+
+			`"extra_content":{"google":{"thought":"z"}}}`))}
 	first, err := s.ask(t, provider.Options{BaseURL: "https://one/v1"})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +229,8 @@ func TestGivenBack(t *testing.T) {
 	}
 	const own = `{"role":"assistant","content":null,"reasoning_content":"hmm","reasoning_details":[` +
 		`{"format":"x","index":0,"signature":"s","text":"hm","type":"reasoning.text"},` +
-		`{"data":"d","index":1,"type":"reasoning.encrypted"},{"data":"e","type":"reasoning.encrypted"}],` +
+		`{"data":"d","index":1,"type":"reasoning.encrypted"},` +
+		`{"data":"e","type":"reasoning.encrypted"}],` +
 		`"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"},` +
 		`"extra_content":{"google":{"thought":"z"}}}]}`
 	const plain = `{"role":"assistant","content":null,` +
@@ -261,7 +263,8 @@ func TestRequest(t *testing.T) {
 		`{"role":"system","content":"S"},{"role":"user","content":"U <b>"},` +
 		`{"role":"assistant","content":"A","tool_calls":[` +
 		`{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}},` +
-		`{"id":"2","type":"function","function":{"name":"no_such_name","arguments":"{\"not_an_object\":\"{\\\"a\\\":\"}"}}]},` +
+		`{"id":"2","type":"function","function":{"name":"no_such_name",` +
+		`"arguments":"{\"not_an_object\":\"{\\\"a\\\":\"}"}}]},` +
 		`{"role":"tool","content":"R","tool_call_id":"1"},` +
 		`{"role":"tool","content":"the outcome is not known: it was stopped","tool_call_id":"2"},` +
 		`{"role":"assistant","content":""}],` +

@@ -1,6 +1,6 @@
-// Package script is a provider without a model: it plays the steps of a file. It is for trying tools
-// and for tests, where what a model would say must be the same each time. Its messages carry the
-// model "script:FILE", so that whoever sees them knows that none has spoken.
+// Package script is a provider without a model: it plays the steps of a file. It is for trying
+// tools and for tests, where what a model would say must be the same each time. Its messages carry
+// the model "script:FILE", so that whoever sees them knows that none has spoken.
 //
 // # The file
 //
@@ -19,14 +19,15 @@
 //	say    = "It is 3 degrees in Oslo."
 //
 // What a step expects: user matches the last text of the user; result is a list, of which the first
-// matches the result of the first call of the turn before, and so on. A matcher has equals, contains
-// or matches (a regular expression), or several of them; with path, a JSON pointer, they are about
-// the value there. A matcher of a result may also have tool, outcome (ok, error, unknown), code and
-// cause.
+// matches the result of the first call of the turn before, and so on. A matcher has equals,
+// contains or matches (a regular expression), or several of them; with path, a JSON pointer, they
+// are about the value there. A matcher of a result may also have tool, outcome (ok, error,
+// unknown), code and cause.
 //
-// What a step does: say, think (reasoning), call; finish (stop, tool_calls, length, refusal, pause,
-// other) where it is not what follows from the rest; usage = {input = 10, output = 5}. Or fail = 503
-// with body = "…", an error of the provider. Or hang = true, which waits until the run is cancelled.
+// What a step does: say, think (reasoning), call; finish (stop, tool_calls, length, refusal,
+// pause, other) where it is not what follows from the rest; usage = {input = 10, output = 5}. Or
+// fail = 503 with body = "no", an error of the provider. Or hang = true, which waits until the run
+// is cancelled.
 //
 // Anything that is not as the script has it is an [Error], which names the file and the step: a
 // request after the last step, too.

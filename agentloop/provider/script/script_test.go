@@ -144,28 +144,32 @@ func TestMatchers(t *testing.T) {
 
 // TestRefused tells which scripts are none.
 func TestRefused(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                    "script s.toml: it has no steps",
-		"steps = 1":                           "the key steps is not known",
-		"[[step]]\nsay = \"x\"\nsays = 1":     "the key step.says is not known",
-		"[[step]]\nsay = 1":                   "line 2",
-		"[[step]]":                            "step 1: it neither says anything nor calls",
-		"[[step]]\nsay = \"x\"\nfail = 500":   "it can only do one of",
-		"[[step]]\nfail = 200":                "fail = 200 is no status of an error",
-		"[[step]]\nsay = \"x\"\nbody = \"y\"": "body is only for a step that fails",
-		"[[step]]\nfinish = \"soon\"":         `finish = "soon" is not one of ["stop"`,
-		"[[step]]\n[[step.call]]":             "call 1 has no tool",
-		"[[step]]\nsay = \"x\"\nuser = {tool = \"t\"}":                "user: tool, outcome, code and cause are of results",
-		"[[step]]\nsay = \"x\"\nuser = {matches = \"(\"}":             "user: matches: error parsing regexp",
-		"[[step]]\nsay = \"x\"\nresult = [{equals = 1}]":              "result 1: equals is no text: it needs a path",
-		"[[step]]\nsay = \"x\"\nresult = [{path = \"$.a\"}]":          `result 1: path = "$.a" is not a JSON pointer`,
-		"[[step]]\nsay = \"x\"\nresult = [{outcome = \"no\"}]":        `result 1: outcome = "no" is not one of`,
-		"[[step]]\nsay = \"x\"\nresult = [{path=\"\", equals = nan}]": "result 1: equals: json",
+	for _, tt := range []struct{ text, want string }{
+		{"", "script s.toml: it has no steps"},
+		{"steps = 1", "the key steps is not known"},
+		{"[[step]]\nsay = \"x\"\nsays = 1", "the key step.says is not known"},
+		{"[[step]]\nsay = 1", "line 2"},
+		{"[[step]]", "step 1: it neither says anything nor calls"},
+		{"[[step]]\nsay = \"x\"\nfail = 500", "it can only do one of"},
+		{"[[step]]\nfail = 200", "fail = 200 is no status of an error"},
+		{"[[step]]\nsay = \"x\"\nbody = \"y\"", "body is only for a step that fails"},
+		{"[[step]]\nfinish = \"soon\"", `finish = "soon" is not one of ["stop"`},
+		{"[[step]]\n[[step.call]]", "call 1 has no tool"},
+		{"[[step]]\nsay = \"x\"\nuser = {tool = \"t\"}",
+			"user: tool, outcome, code and cause are of results"},
+		{"[[step]]\nsay = \"x\"\nuser = {matches = \"(\"}", "user: matches: error parsing regexp"},
+		{"[[step]]\nsay = \"x\"\nresult = [{equals = 1}]",
+			"result 1: equals is no text: it needs a path"},
+		{"[[step]]\nsay = \"x\"\nresult = [{path = \"$.a\"}]",
+			`result 1: path = "$.a" is not a JSON pointer`},
+		{"[[step]]\nsay = \"x\"\nresult = [{outcome = \"no\"}]",
+			`result 1: outcome = "no" is not one of`},
+		{"[[step]]\nsay = \"x\"\nresult = [{path=\"\", equals = nan}]", "result 1: equals: json"},
 	} {
-		_, err := script.Parse("s.toml", []byte(text))
+		_, err := script.Parse("s.toml", []byte(tt.text))
 		have, ok := errors.AsType[*script.Error](err)
-		if !ok || !strings.Contains(have.Error(), want) {
-			t.Errorf("%q: have %v, want %q", text, err, want)
+		if !ok || !strings.Contains(have.Error(), tt.want) {
+			t.Errorf("%q: have %v, want %q", tt.text, err, tt.want)
 		}
 	}
 }

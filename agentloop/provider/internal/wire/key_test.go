@@ -107,8 +107,9 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	ids := IDs{"a": true}
-	if ids.Take("b") != "b" || ids.Take("b") == "b" || ids.Take("a") == "a" ||
-		ids.Take("") == ids.Take("") {
+	first, again := ids.Take("b"), ids.Take("b")
+	if none, more := ids.Take(""), ids.Take(""); first != "b" || again == "b" || none == more ||
+		none == "" || ids.Take("a") == "a" {
 		t.Errorf("ids are not kept apart: %v", ids)
 	}
 }
