@@ -54,9 +54,9 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":     {"host", "host/..."},
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
-	"github.com/gofrs/flock":            {"host", "host/hosttest", "plugins/ledger"},
+	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "plugins/ledger"},
 	"modernc.org/sqlite":                {"plugins/ledger"},
-	"github.com/cenkalti/backoff/v5":    {"plugins"},
+	"github.com/cenkalti/backoff/v5":    {"agentloop/provider/internal/wire", "plugins"},
 }
 
 // scratch is where a clone's owner writes plugins of his own. It is ignored, here and by Git.
