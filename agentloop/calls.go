@@ -47,8 +47,8 @@ func (r *run) take(reply *message.Message) {
 	for i := range r.rest {
 		l.calls++
 		id := &reply.Calls[i].ID
-		if *id == "" || seen[*id] {
-			*id = fmt.Sprintf("call-%d", l.calls)
+		for n := l.calls; *id == "" || seen[*id]; n++ { // the model may have said call-1 itself
+			*id = fmt.Sprintf("call-%d", n)
 		}
 		seen[*id] = true
 		r.rest[i] = &call{Call: reply.Calls[i], position: l.calls, err: errNotRun}
