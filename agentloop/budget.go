@@ -3,6 +3,7 @@ package agentloop
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -37,15 +38,18 @@ type Spent struct {
 func (b *Budget) check() error {
 	p := b.Prices
 	switch {
-	case b.Steps < 0 || b.Tokens < 0 || b.Wall < 0 || !(b.Dollars >= 0):
-		return errors.New("a budget is negative; want 0 for no limit, or more")
-	case !(p.Input >= 0 && p.Output >= 0 && p.Cached >= 0):
-		return errors.New("a price is negative")
+	case b.Steps < 0 || b.Tokens < 0 || b.Wall < 0 || !isPrice(b.Dollars):
+		return errors.New("a budget is negative or no number; want 0 for no limit, or more")
+	case !isPrice(p.Input) || !isPrice(p.Output) || !isPrice(p.Cached):
+		return errors.New("a price is negative or no number")
 	case b.Dollars > 0 && p == Prices{}:
 		return errors.New("a budget in dollars needs the model's prices, and there are none")
 	}
 	return nil
 }
+
+// isPrice tells NaN and infinities from dollars: with those, no sum ever reaches a budget.
+func isPrice(d float64) bool { return d >= 0 && !math.IsInf(d, 1) }
 
 // usedUp names the budget that is used up, or is "".
 func (b *Budget) usedUp(s Spent) string {
@@ -73,12 +77,24 @@ func (p Prices) dollars(u message.Usage) float64 {
 		float64(u.Output)*p.Output) / 1e6
 }
 
+// maxUsage is more tokens than any request takes. A number above it is a mistake or a lie, and a few
+// of those would be more than an int64 can count.
+const maxUsage = 1 << 40
+
+// plausible is the usage that a provider told, as far as it can be true: no number of it lowers what
+// was spent, be it negative or a part that is more than the whole.
+func plausible(u message.Usage) message.Usage {
+	in, out := min(max(u.Input, 0), maxUsage), min(max(u.Output, 0), maxUsage)
+	return message.Usage{Input: in, Output: out,
+		Cached: min(max(u.Cached, 0), in), Reasoning: min(max(u.Reasoning, 0), out)}
+}
+
 // account adds what a request took to what was spent, and gives the usage of all so far. A provider
 // that counts no tokens does not get around a budget of tokens or dollars: they are estimated.
 func (l *Loop) account(req *message.Request, reply *message.Message) message.Usage {
 	var used message.Usage
 	switch {
-	case reply.Usage != nil:
+	case reply.Usage != nil && *reply.Usage != message.Usage{}:
 		used = *reply.Usage
 	case l.Budget.Tokens > 0 || l.Budget.Dollars > 0:
 		used.Input = int64(tokens.EstimateRequest(req.Messages, req.Tools))
@@ -91,6 +107,10 @@ func (l *Loop) account(req *message.Request, reply *message.Message) message.Usa
 	return l.spent.Usage
 }
 
+// elapsed is how long the run that is at work has lasted. A clock that was set back takes nothing
+// off what was spent.
+func (l *Loop) elapsed() time.Duration { return max(l.now().Sub(l.since), 0) }
+
 // clock counts the time until the function that it gives is called.
 func (l *Loop) clock() (stop func()) {
 	l.mu.Lock()
@@ -99,7 +119,7 @@ func (l *Loop) clock() (stop func()) {
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.spent.Wall += l.now().Sub(l.since)
+		l.spent.Wall += l.elapsed()
 		l.ticking = false
 	}
 }

@@ -2,6 +2,7 @@ package agentloop_test
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -104,6 +105,22 @@ func TestDollars(t *testing.T) {
 	}
 }
 
+// TestNoNumbers refuses prices and budgets that no sum ever reaches.
+func TestNoNumbers(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	type budget = agentloop.Budget
+	type prices = agentloop.Prices
+	for _, b := range []budget{{Dollars: nan}, {Dollars: inf}, {Prices: prices{Input: nan}},
+		{Prices: prices{Input: inf}}, {Prices: prices{Output: nan}}, {Prices: prices{Output: inf}},
+		{Prices: prices{Cached: nan}}, {Prices: prices{Cached: inf}}, {Prices: prices{Output: -1}},
+		{Prices: prices{Cached: -1}}, {Dollars: -1}, {Tokens: -1}, {Wall: -1}} {
+		loop := &agentloop.Loop{Model: looptest.NewModel(), Budget: b}
+		if _, err := drain(loop.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != "configuration" {
+			t.Errorf("%+v: %v", b, err)
+		}
+	}
+}
+
 // TestUncountedTokens pins that a provider which counts nothing does not get around a budget.
 func TestUncountedTokens(t *testing.T) {
 	model := looptest.NewModel(looptest.Call(call("a", "f", "")), looptest.Say("ok"))
@@ -112,6 +129,55 @@ func TestUncountedTokens(t *testing.T) {
 	last := end(t, loop.Run(t.Context(), user(strings.Repeat("word ", 100))))
 	if last.End != message.EndBudget || loop.Spent().Usage.Input < 125 {
 		t.Errorf("%+v, spent %+v", last, loop.Spent())
+	}
+	zeros := used(message.Usage{})
+	loop = &agentloop.Loop{Model: looptest.NewModel(zeros, zeros), Tools: registry(t, reads("f", nil)),
+		Budget: agentloop.Budget{Tokens: 100}}
+	last = end(t, loop.Run(t.Context(), user(strings.Repeat("word ", 100))))
+	if last.End != message.EndBudget || loop.Spent().Usage.Input < 125 {
+		t.Errorf("zeros: %+v, spent %+v", last, loop.Spent())
+	}
+}
+
+// TestImplausibleUsage pins that no number a provider tells takes something off what was spent.
+func TestImplausibleUsage(t *testing.T) {
+	const most = 1 << 40
+	type usage = message.Usage
+	for name, tt := range map[string]struct{ told, want usage }{
+		"plausible": {usage{Input: 9, Output: 8, Cached: 9, Reasoning: 8}, usage{9, 8, 9, 8}},
+		"negative":  {usage{Input: -9, Output: 8, Cached: -1, Reasoning: -1}, usage{0, 8, 0, 0}},
+		"parts above the whole": {usage{Input: 9, Output: 8, Cached: 10, Reasoning: 9},
+			usage{9, 8, 9, 8}},
+		"the most": {usage{Input: most, Output: most}, usage{Input: most, Output: most}},
+		"more":     {usage{Input: most + 1, Output: math.MaxInt64}, usage{Input: most, Output: most}},
+	} {
+		turn := looptest.Say("ok")
+		turn.Message.Usage = &tt.told
+		loop := &agentloop.Loop{Model: looptest.NewModel(turn)}
+		end(t, loop.Run(t.Context(), user("go")))
+		recorded := loop.History()[1].Usage
+		if loop.Spent().Usage != tt.want || *recorded != tt.want {
+			t.Errorf("%s: spent %+v, recorded %+v", name, loop.Spent().Usage, *recorded)
+		}
+	}
+}
+
+// TestClockSetBack pins that time which was spent stays spent.
+func TestClockSetBack(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	f := reads("f", func(context.Context, plugins.Call) (plugins.Output, error) {
+		now = now.Add(-time.Hour)
+		return plugins.Output{Value: []byte("1")}, nil
+	})
+	loop := &agentloop.Loop{Tools: registry(t, f), Now: func() time.Time { return now },
+		Model: looptest.NewModel(looptest.Call(call("a", "f", "")), looptest.Say("ok"))}
+	for ev := range loop.Run(t.Context(), user("go")) {
+		if wall := loop.Spent().Wall; wall != 0 {
+			t.Errorf("%v were spent at %s", wall, ev.Kind)
+		}
+	}
+	if wall := loop.Spent().Wall; wall != 0 {
+		t.Errorf("%v were spent", wall)
 	}
 }
 

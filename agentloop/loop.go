@@ -122,7 +122,7 @@ func (l *Loop) Spent() Spent {
 	defer l.mu.Unlock()
 	spent := l.spent
 	if l.ticking {
-		spent.Wall += l.now().Sub(l.since)
+		spent.Wall += l.elapsed()
 	}
 	return spent
 }
@@ -153,7 +153,7 @@ func (l *Loop) add(ctx context.Context, messages ...message.Message) error {
 	l.mu.Lock()
 	for _, m := range messages {
 		if m.Time.IsZero() {
-			m.Time = l.now()
+			m.Time = l.now().UTC()
 		}
 		l.history = append(l.history, m)
 	}
@@ -174,11 +174,13 @@ func (l *Loop) add(ctx context.Context, messages ...message.Message) error {
 	return nil
 }
 
+// now keeps the monotonic reading, which UTC would drop: a budget of time does not follow a clock
+// that is set.
 func (l *Loop) now() time.Time {
 	if l.Now != nil {
-		return l.Now().UTC()
+		return l.Now()
 	}
-	return time.Now().UTC()
+	return time.Now()
 }
 
 // configure checks the fields, and makes what follows from them.

@@ -140,6 +140,9 @@ func (r *run) ask(ctx context.Context, req *message.Request) (message.Message, e
 		return message.Message{}, err
 	}
 	reply.Role, reply.Result = message.Assistant, nil
+	if reply.Usage != nil {
+		reply.Usage = new(plausible(*reply.Usage))
+	}
 	if reply.Model == "" {
 		reply.Model = l.ModelName
 	}
