@@ -145,6 +145,7 @@ func TestAllowForSession(t *testing.T) {
 // hook can do.
 func TestBeforeTool(t *testing.T) {
 	broken := errors.New("the policy server is down")
+	asTool := agentloop.NewToolError("policy", "out of rules")
 	rule := func(q agentloop.Question) agentloop.Verdict {
 		if strings.Contains(q.Call.Arguments, "secret") {
 			return agentloop.Deny
@@ -172,6 +173,8 @@ func TestBeforeTool(t *testing.T) {
 			return `{"saw":` + s + `}`, nil
 		}, `{"saw":{}}`, "", nil},
 		"fails": {`{}`, func(string) (string, error) { return "", broken }, "", "other", broken},
+		"fails as a tool does": {`{}`, func(string) (string, error) { return "", asTool }, "", "other",
+			asTool},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tool := writes("w", nil)

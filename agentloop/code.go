@@ -19,6 +19,7 @@ type variant struct {
 // variants are looked for in this order. Those that a tool may end with come before tool itself,
 // and what wraps others comes before those.
 var variants = []variant{
+	{"other", false, findOther},
 	{"unknown_tool", false, find[*UnknownToolError]},
 	{"denied", true, find[*DeniedError]},
 	{"subagent_depth_exceeded", true, find[*SubagentDepthError]},
@@ -33,7 +34,6 @@ var variants = []variant{
 	{"tool", false, find[*ToolError]},
 	{"interchange", false, find[*InterchangeError]},
 	{"sdk", false, find[*SdkError]},
-	{"other", false, find[*OtherError]},
 	{"missing_api_key", false, find[*MissingAPIKeyError]},
 	{"http", false, find[*HTTPError]},
 	{"provider", false, find[*StatusError]},
@@ -58,14 +58,14 @@ func Code(err error) string {
 // FeedsModel reports whether err is told to the model as the result of its call, so that the loop
 // goes on; any other error ends the run. It is the only place that decides.
 func FeedsModel(err error) bool {
+	v, _ := variantOf(err)
 	switch plugins.FaultOf(err) {
 	case plugins.FaultNone:
 		return false
 	case plugins.FaultHost:
-		v, _ := variantOf(err)
 		return v.feeds
 	}
-	return true
+	return v.code != "other" // a hook may fail with an error of a tool's: it is the hook's then
 }
 
 // SdkCode gives the stable name of an SdkError's cause, or "" when err is none.
@@ -103,6 +103,16 @@ func findThis(target error) func(error) error {
 		}
 		return nil
 	}
+}
+
+// findOther finds an OtherError only above all else: inside a ToolError it is the tool's.
+func findOther(err error) error {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if e, ok := err.(*OtherError); ok {
+			return e
+		}
+	}
+	return nil
 }
 
 // findFault finds what package plugins has no ToolError for, such as a key that is in use.

@@ -137,6 +137,12 @@ func TestCodeOf(t *testing.T) {
 		"a host's fault": {plugins.HostFault(errors.New("x")), "other", false},
 		"a host's fault around a tool's": {
 			plugins.HostFault(agentloop.NewToolError("f", "x")), "tool", false},
+		"a hook that fails as a tool does": {&agentloop.OtherError{Where: "hook before a tool",
+			Err: agentloop.NewToolError("f", "x")}, "other", false},
+		"a hook's own refusal": {&agentloop.OtherError{Where: "approval",
+			Err: &agentloop.DeniedError{Tool: "f"}}, "other", false},
+		"a tool with a hook that failed": {&agentloop.ToolError{Tool: "f", Kind: plugins.ErrHandler,
+			Err: &agentloop.OtherError{Where: "hook", Err: errors.New("x")}}, "tool", true},
 		"a tool whose own run ended": {&agentloop.ToolError{Tool: "f", Kind: plugins.ErrHandler,
 			Err: &agentloop.MaxIterationsError{N: 2}}, "tool", true},
 		"a tool that was refused a subagent": {&agentloop.ToolError{Tool: "f",
