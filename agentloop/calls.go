@@ -16,6 +16,12 @@ import (
 // maxSideBySide is how many calls run at once when Loop.Parallel is set.
 const maxSideBySide = 8
 
+// What a model makes up comes back with each request and is recorded, so there is an end to it.
+const (
+	maxID   = 16 << 10 // bytes; there are servers that keep what they need in the ids of calls
+	maxName = 256      // bytes of a tool's name; none that is offered has as many
+)
+
 // call is a call of the model's on its way to a result.
 type call struct {
 	message.Call               // with the arguments that it runs with
@@ -35,8 +41,8 @@ var (
 	errInterrupted = errors.New("the call was interrupted")
 )
 
-// take makes the calls of the model's next message those to be run. A call that has no ID, or the
-// same as another of the turn, gets one.
+// take makes the calls of the model's next message those to be run. A call that has no ID, one that
+// is too long or the same as another of the turn, gets one.
 func (r *run) take(reply *message.Message) {
 	l := r.loop
 	l.mu.Lock()
@@ -46,8 +52,11 @@ func (r *run) take(reply *message.Message) {
 	seen := map[string]bool{}
 	for i := range r.rest {
 		l.calls++
-		id := &reply.Calls[i].ID
-		for n := l.calls; *id == "" || seen[*id]; n++ { // the model may have said call-1 itself
+		id, name := &reply.Calls[i].ID, &reply.Calls[i].Name
+		if len(*name) > maxName {
+			*name = strings.ToValidUTF8((*name)[:maxName], "") + "…"
+		}
+		for n := l.calls; *id == "" || len(*id) > maxID || seen[*id]; n++ { // the model may have said call-1 itself
 			*id = fmt.Sprintf("call-%d", n)
 		}
 		seen[*id] = true

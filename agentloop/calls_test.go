@@ -91,6 +91,26 @@ func TestCallIDs(t *testing.T) {
 	}
 }
 
+// TestMadeUpWords pins how much of what a model makes up is kept.
+func TestMadeUpWords(t *testing.T) {
+	const maxID, maxName = 16 << 10, 256
+	long, name := strings.Repeat("x", maxID), strings.Repeat("é", maxName/2)
+	loop := &agentloop.Loop{Tools: registry(t, reads("f", nil)), Model: looptest.NewModel(
+		looptest.Call(call(long, "f", ""), call(long+"x", "f", ""), call("a", name, ""),
+			call("b", name+"f", ""), call("c", "x"+name, "")), looptest.Say("ok"))}
+	end(t, loop.Run(t.Context(), user("go")))
+	have := loop.History()[1].Calls
+	isValid(t, loop.History())
+	if have[0].ID != long || have[1].ID != "call-2" {
+		t.Errorf("IDs of %d and %d bytes", len(have[0].ID), len(have[1].ID))
+	}
+	for i, want := range []string{name, name + "…", "x" + name[:maxName-2] + "…"} {
+		if have[2+i].Name != want {
+			t.Errorf("the name %q", have[2+i].Name)
+		}
+	}
+}
+
 // TestHostFault pins that a fault of the host's ends the run, and that nobody knows what became of
 // the call.
 func TestHostFault(t *testing.T) {
