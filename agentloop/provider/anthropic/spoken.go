@@ -67,7 +67,7 @@ func (s *spoken) read(a *wire.Answer) error {
 
 func (s *spoken) addWhole(a *wire.Answer, whole *answer) error {
 	switch {
-	case whole.Type == "error":
+	case whole.Type == "error", len(whole.Error) > 0 && string(whole.Error) != "null":
 		return a.Refused(statusOf(whole.Error), string(whole.Error))
 	case whole.StopReason == "" && len(whole.Content) == 0:
 		return wire.Broken("it is not a message")

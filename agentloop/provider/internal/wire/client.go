@@ -180,7 +180,8 @@ func (c *Client) refused(resp *http.Response, body io.Reader) *failure {
 	return &failure{err: c.Status(resp.StatusCode, string(text)), after: retryAfter(resp.Header)}
 }
 
-// unreachable is err without what net/http tells around it, which is the URL, and without secrets.
+// unreachable is err without what net/http tells around it, which is the URL, without secrets, and
+// without most of a long line that the server sent in place of HTTP.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if silent, ok := errors.AsType[*silence](context.Cause(ctx)); ok {
 		return &provider.HTTPError{Err: silent}
@@ -188,17 +189,22 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	if c.hide.Replace(err.Error()) != err.Error() {
-		err = errors.New(c.hide.Replace(err.Error()))
+	if text := cut(c.hide.Replace(err.Error())); text != err.Error() {
+		err = errors.New(text)
 	}
 	return &provider.HTTPError{Err: err}
 }
 
 // Status is the error for a provider's own report of one.
 func (c *Client) Status(status int, text string) error {
-	text = strings.ToValidUTF8(c.hide.Replace(text), "\uFFFD")
-	if len(text) > provider.MaxErrorBody {
-		text = strings.ToValidUTF8(text[:provider.MaxErrorBody], "") + provider.CutMark
-	}
+	text = cut(strings.ToValidUTF8(c.hide.Replace(text), "\uFFFD"))
 	return &provider.StatusError{Status: status, Body: text}
+}
+
+// cut keeps as much of a stranger's text as an error may have.
+func cut(text string) string {
+	if len(text) <= provider.MaxErrorBody {
+		return text
+	}
+	return strings.ToValidUTF8(text[:provider.MaxErrorBody], "") + provider.CutMark
 }
