@@ -7,11 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
+	"github.com/wasmagent/wasmagent/agentloop/provider/openai"
 )
 
 // speaking is a server that reads a request and sends a text, whatever that is.
@@ -53,6 +55,24 @@ func TestNoHTTP(t *testing.T) {
 		}
 		if n := len(err.Error()); n > provider.MaxErrorBody+len(provider.CutMark)+around {
 			t.Errorf("%s: the error has %d bytes", name, n)
+		}
+	}
+}
+
+// TestKeyInURL pins that a key which a server wants in the URL is no less secret.
+func TestKeyInURL(t *testing.T) {
+	const word = "url+key 123456"
+	for _, sent := range []string{word, url.QueryEscape(word)} {
+		server := looptest.NewServer(t, looptest.Answer{Status: 400, Body: "no such key: " + sent})
+		model, err := openai.New("m", &provider.Options{Client: client(),
+			BaseURL: server.URL + "/v1?version=2026-01-02&API_Key=" + url.QueryEscape(word)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = model.Turn(t.Context(), hello)
+		if refused, ok := errors.AsType[*provider.StatusError](err); !ok ||
+			refused.Body != "no such key: [key]" {
+			t.Errorf("%v", err)
 		}
 	}
 }

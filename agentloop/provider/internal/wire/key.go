@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 // minSecret is from how many bytes on the value of a header counts as a secret: shorter ones are
 // flags and numbers.
 const minSecret = 8
+
+// secretName is what a parameter of a base URL is called that is as good as a key.
+var secretName = regexp.MustCompile(`(?i)key|token|secret|sig|auth|pass|code`)
 
 // key finds the key to send; "" is none.
 func (c *Client) key() (string, error) {
@@ -90,6 +94,13 @@ func (c *Client) setHeader(key string) {
 		for _, word := range append(strings.Fields(value), value) { // such as "Bearer KEY"
 			if len(word) >= minSecret {
 				secrets = append(secrets, word)
+			}
+		}
+	}
+	for name, values := range c.base.Query() {
+		for _, value := range values {
+			if secretName.MatchString(name) && len(value) >= minSecret {
+				secrets = append(secrets, value, url.QueryEscape(value))
 			}
 		}
 	}
