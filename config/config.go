@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -112,9 +113,16 @@ func (c *Config) CheckRun() error {
 		return lacks("provider.script", "the provider script needs a file")
 	case p.Kind != kindScript && p.Model == "":
 		return lacks("provider.model", "the provider "+p.Kind+" needs a model")
-	case c.Budgets.Dollars > 0 && p.Prices[p.Model] == nil:
-		return lacks("budgets.dollars", "needs the prices of the model: there is no "+
-			text([]string{"provider", "prices", p.Model}))
+	}
+	if price := cmp.Or(p.Prices[p.Model], &Price{}); c.Budgets.Dollars > 0 {
+		missing := "input"
+		if price.Input > 0 {
+			missing = "output"
+		}
+		if price.Input == 0 || price.Output == 0 {
+			return lacks("budgets.dollars", "needs the prices of the model: there is no "+
+				text([]string{"provider", "prices", p.Model, missing}))
+		}
 	}
 	return nil
 }

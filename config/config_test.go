@@ -154,8 +154,13 @@ func TestCheckRun(t *testing.T) {
 		script + "provider.model = 'm'":  "provider.script: the provider script needs a file",
 		script + "provider.script = 'x'": "",
 		openai + "provider.model = 'm'\nbudgets.dollars = 1": "budgets.dollars: needs the prices of " +
-			"the model: there is no provider.prices.m",
-		openai + "provider.model = 'm'\nbudgets.dollars = 1\nprovider.prices.m.input = 1": "",
+			"the model: there is no provider.prices.m.input",
+		openai + "provider.model = 'm'\nbudgets.dollars = 1\nprovider.prices.m.input = 1": "" +
+			"budgets.dollars: needs the prices of the model: there is no provider.prices.m.output",
+		openai + "provider.model = 'm'\nbudgets.dollars = 1\nprovider.prices.m.output = 1": "" +
+			"budgets.dollars: needs the prices of the model: there is no provider.prices.m.input",
+		openai + "provider.model = 'm'\nbudgets.dollars = 1\n" +
+			"provider.prices.m = {input = 1, output = 1}": "",
 	} {
 		o := options(t, t.TempDir())
 		write(t, o.File, in)
@@ -169,6 +174,25 @@ func TestCheckRun(t *testing.T) {
 		}
 		if errors.Is(err, ErrNoProvider) != (in == "") {
 			t.Errorf("%q: %v matches ErrNoProvider", in, err)
+		}
+	}
+}
+
+// TestStrangeKeys pins that a stranger's key is shown in an error without what a terminal or a reader
+// would take for something else, and not at any length.
+func TestStrangeKeys(t *testing.T) {
+	for in, want := range map[string]string{
+		"\"\u009b31m\u202e\" = 1": `$FILE:1: "\u009b31m\u202e": there is no such key`,
+		strings.Repeat("k", 60_000) + " = 1": "$FILE:1: " + strings.Repeat("k", maxWord) +
+			"…: there is no such key",
+		"\"\u202e\" = 1\n\"\u202e\" = 2": `$FILE:2: Key '"\u202e"' has already been defined.`,
+	} {
+		o := options(t, t.TempDir())
+		file := filepath.Join(o.Dir, ProjectFile)
+		write(t, file, in)
+		_, err := Load(o)
+		if have := strings.ReplaceAll(errorText(err), file, "$FILE"); have != want {
+			t.Errorf("%.40q: have %.300q", in, have)
 		}
 	}
 }

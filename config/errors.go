@@ -43,7 +43,8 @@ type problems struct {
 
 func (p *problems) add(line int, key, format string, args ...any) {
 	detail := fmt.Sprintf(format, args...)
-	p.list = append(p.list, &Error{File: p.file, Line: line, Key: key, Detail: detail})
+	p.list = append(p.list, &Error{File: p.file, Line: line, Key: visible(key, maxWord),
+		Detail: visible(detail, maxDetail)})
 }
 
 func (p *problems) full() bool { return len(p.list) >= MaxProblems }

@@ -89,6 +89,7 @@ func parseFile(file, content string) ([]leaf, *problems, error) {
 		if at := new(toml.ParseError); errors.As(err, at) {
 			e.Line, e.Detail = at.Position.Line, at.Message
 		}
+		e.Detail = visible(e.Detail, maxDetail)
 		return nil, nil, e
 	}
 	w := walker{md: &md, problems: problems{file: file}}
@@ -171,7 +172,7 @@ func (w *walker) look(p toml.Primitive) (raw any, line int) {
 // meant names the key that an unknown one looks like.
 func meant(at []string) string {
 	last := at[len(at)-1]
-	best, least := "", 1+len(text(at))/4
+	best, least := "", 1+min(len(text(at)), 100)/4
 	for i := range keys {
 		parts := strings.Split(keys[i].name, ".")
 		for n := range parts {

@@ -19,6 +19,7 @@ type key struct {
 	set     setter
 	secret  bool // its value is not shown
 	path    bool // it is relative to the directory of its file
+	tool    bool // its * is the name of a tool, and no beginning of names
 }
 
 const kindScript = "script"
@@ -77,7 +78,7 @@ var keys = []key{
 	{name: "tools.deny", parse: list(toolPattern), project: more,
 		set: put(func(c *Config) *[]string { return &c.Tools.Deny })},
 	{name: "tools.approvals.*", parse: oneOf("allow", "ask", "deny"), project: stricter(verdicts),
-		set: into(func(c *Config) *map[string]string { return &c.Tools.Approvals })},
+		tool: true, set: into(func(c *Config) *map[string]string { return &c.Tools.Approvals })},
 
 	{name: "capabilities.subagents.enabled", parse: notYet, initial: false,
 		set: put(func(c *Config) *bool { return &c.Capabilities.Subagents.Enabled })},

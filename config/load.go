@@ -184,9 +184,13 @@ func (v *values) put(at []string, next any, from ...Origin) {
 
 // parse makes a value. A path is one below base.
 func parse(at []string, raw any, base string) (any, error) {
-	k, _ := find(at)
+	k, name := find(at)
 	if k == nil {
 		return nil, fmt.Errorf("there is no such key%s", meant(at))
+	}
+	if k.tool && (!toolName.MatchString(name) || strings.HasSuffix(name, "*")) {
+		return nil, errors.New("want the name of one tool; the beginning of names and a * are for " +
+			"tools.allow and tools.deny")
 	}
 	v, err := k.parse(raw)
 	if err != nil || !k.path || filepath.IsAbs(v.(string)) {

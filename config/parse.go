@@ -19,6 +19,8 @@ const (
 	maxList  = 1000
 	maxShown = 60   // characters of a string in an error
 	maxTold  = 1000 // characters of one in Effective
+
+	maxDetail = 2000 // characters of what is wrong with a value
 )
 
 // parser makes a key's value of what a file has: a string, int64, float64, bool, time.Time, []any
@@ -266,6 +268,24 @@ func showMost(v any, most int) string {
 		return "a date"
 	}
 	return fmt.Sprint(v)
+}
+
+// visible cuts what has more characters than most, and shows those that a terminal would act on, or
+// that reorder what is around them.
+func visible(s string, most int) string {
+	var b strings.Builder
+	for _, r := range s {
+		if most--; most < 0 {
+			b.WriteString("…")
+			break
+		}
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // quote cuts what has more characters than most.
