@@ -172,7 +172,7 @@ func (w *walker) look(p toml.Primitive) (raw any, line int) {
 // meant names the key that an unknown one looks like.
 func meant(at []string) string {
 	last := at[len(at)-1]
-	best, least := "", 1+min(len(text(at)), 100)/4
+	best, least := "", 1+min(len(text(at)), longKey)/4
 	for i := range keys {
 		parts := strings.Split(keys[i].name, ".")
 		for n := range parts {
@@ -203,11 +203,13 @@ func meant(at []string) string {
 	return fmt.Sprintf(", perhaps %s is meant", best)
 }
 
+// longKey is from how many bytes on nothing looks like a key.
+const longKey = 100
+
 // distance is how many characters must be put in, left out or replaced to make a into b.
 func distance(a, b string) int {
-	const long = 100 // nothing that is longer looks like a key
-	if len(a) > long {
-		return long
+	if len(a) > longKey {
+		return longKey
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {
