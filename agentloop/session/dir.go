@@ -181,9 +181,9 @@ func (d *Dir) SetArchived(name string, archived bool) error {
 		return err
 	}
 	m, err := d.readMeta(name)
-	if err == nil {
-		m.Archived = archived
-		err = d.writeMeta(name, m)
+	if err != nil {
+		m = Meta{} // it is made anew
 	}
-	return errors.Join(err, lock.Unlock())
+	m.Archived = archived
+	return errors.Join(d.writeMeta(name, m), lock.Unlock())
 }

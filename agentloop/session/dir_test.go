@@ -262,6 +262,10 @@ func TestBadMeta(t *testing.T) {
 		t.Errorf("counts of another state: %+v (%v)", list, err)
 	}
 	writeFile(t, d, "s.meta.json", "{")
+	if err := d.SetArchived("s", false); err != nil {
+		t.Errorf("archived: %v", err)
+	}
+	writeFile(t, d, "s.meta.json", "{")
 	if list, err := d.List(); err != nil || list[0].Header.ID == "" || list[0].Err == nil {
 		t.Errorf("%+v (%v)", list, err)
 	}
