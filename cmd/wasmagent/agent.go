@@ -29,6 +29,9 @@ type agent struct {
 // openAgent makes an agent of the configuration and the flags. What it opens closes with the
 // command.
 func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*agent, error) {
+	if flags.set.Changed("session") && flags.set.Changed("resume") {
+		return nil, &usageError{text: "--session begins a session and --resume goes on with one: not both"}
+	}
 	cfg, err := a.configuration(flags)
 	if err != nil {
 		return nil, err

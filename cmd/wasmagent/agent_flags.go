@@ -89,7 +89,6 @@ func (a *app) runFlags(cmd *cobra.Command, flags *agentFlags) {
 	f.StringArrayVar(&flags.effects, "effect", nil,
 		"`TOOL=WORD`: what a tool does, whatever it says: read, idempotent or write; repeatable")
 	a.ledgerFlag(f, "the `file` of the ledger that records calls with a key, and those of sessions")
-	cmd.MarkFlagsMutuallyExclusive("session", "resume")
 	if err := cmd.RegisterFlagCompletionFunc("resume", a.completeSessions); err != nil {
 		panic(err) // a flag that is not there
 	}

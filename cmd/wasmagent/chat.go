@@ -62,7 +62,7 @@ type chat struct {
 }
 
 // errCancelled is the cause of a turn that its user has ended.
-var errCancelled = errors.New("cancelled by an interrupt")
+var errCancelled = error(&endError{"cancelled by an interrupt", context.Canceled})
 
 // talk takes turns with the user until there are no more lines, or an error after which there is no
 // going on.

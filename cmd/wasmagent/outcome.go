@@ -22,8 +22,8 @@ type outcome struct {
 	Error   *problem          `json:"error,omitempty"`
 }
 
-// endError is the End of a run that an error ended.
-const endError message.End = "error"
+// endedBadly is the End of a run that an error ended.
+const endedBadly message.End = "error"
 
 // printOutcome prints how a run ended, and gives the error that the command ends with.
 func (g *agent) printOutcome(o outcome, err error) error {
@@ -39,7 +39,7 @@ func (g *agent) printOutcome(o outcome, err error) error {
 		o.Hint = a.problemOf(err).Hint
 	case err != nil:
 		p := a.problemOf(err)
-		o.End, o.Error = endError, &p
+		o.End, o.Error = endedBadly, &p
 	}
 	if werr := writeJSON(a.out, a.form, o); werr != nil {
 		return werr

@@ -36,6 +36,8 @@ func (e *hinted) Unwrap() error { return e.error }
 // reported is an error that its command has told all about already.
 type reported struct{ error }
 
+func (e *reported) Unwrap() error { return e.error }
+
 // problem is an error as it is printed, and its JSON form.
 type problem struct {
 	Kind      string          `json:"kind"`

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,7 +18,16 @@ import (
 )
 
 // errTimeout is the cause of a context that --timeout ended.
-var errTimeout = errors.New("--timeout passed")
+var errTimeout error = &endError{"--timeout passed", context.DeadlineExceeded}
+
+// endError is the cause of a context that ended, of the class that the context's own error is of.
+type endError struct {
+	text  string
+	class error
+}
+
+func (e *endError) Error() string { return e.text }
+func (e *endError) Unwrap() error { return e.class }
 
 // app is one run of the command: its streams and what the global flags said.
 type app struct {

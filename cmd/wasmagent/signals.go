@@ -8,11 +8,6 @@ import (
 	"syscall"
 )
 
-// signalError is the cause of a context that a signal ended.
-type signalError struct{ os.Signal }
-
-func (e signalError) Error() string { return e.String() + " signal received" }
-
 // signals turns an interrupt or a request to end into the end of the command. After that, a second
 // one ends the process the hard way. A command that has something smaller to end takes interrupts
 // for itself.
@@ -52,7 +47,7 @@ func (s *signals) watch(ctx context.Context) (_ context.Context, stop func()) {
 			select {
 			case sig := <-came:
 				if !s.isTaken(sig) {
-					cancel(signalError{sig})
+					cancel(&endError{sig.String() + " signal received", context.Canceled})
 					return
 				}
 			case <-ctx.Done():
