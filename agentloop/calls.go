@@ -96,12 +96,13 @@ func (r *run) close(ctx context.Context) (err error) {
 		r.cancel() // calls may be running while a panic of who listens comes through here
 	}
 	r.work.Wait()
-	for _, c := range r.rest {
+	for len(r.rest) > 0 {
+		c := r.rest[0]
+		r.rest = r.rest[1:]
 		if e := r.settle(ctx, c); err == nil {
 			err = e
 		}
 	}
-	r.rest = nil
 	return err
 }
 

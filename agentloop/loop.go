@@ -81,6 +81,7 @@ type Loop struct {
 	history []message.Message
 	stored  int // messages of the history that the store has
 	calls   int // in the history: the position of the last one
+	open    []openCall
 	spent   Spent
 	ticking bool // a run is at work, since then
 	since   time.Time
@@ -129,12 +130,20 @@ func (l *Loop) Spent() Spent {
 
 // Restore makes an earlier conversation this loop's history. The store is taken to have it already.
 // The error is an *SdkError when calls and results do not match.
+//
+// When the loop has an ID, the last calls of the last turn may be without results: their process
+// ended before those were recorded. The next Run begins with these calls, each at its place, and
+// the ledger says whether a tool runs for it or its recorded result counts.
 func (l *Loop) Restore(history []message.Message) error {
 	if !l.running.CompareAndSwap(false, true) {
 		return ErrBusy
 	}
 	defer l.running.Store(false)
-	if err := message.Check(history); err != nil {
+	var open []message.Call
+	if l.ID != "" {
+		open = unanswered(history)
+	}
+	if err := message.Check(slices.Concat(history, placeholders(open))); err != nil {
 		return &SdkError{"input", fmt.Errorf("the history cannot be restored: %w", err)}
 	}
 	l.mu.Lock()
@@ -143,6 +152,10 @@ func (l *Loop) Restore(history []message.Message) error {
 	l.stored, l.calls = len(history), 0
 	for i := range history {
 		l.calls += len(history[i].Calls)
+	}
+	l.open = nil
+	for i, c := range open {
+		l.open = append(l.open, openCall{c, l.calls - len(open) + i + 1})
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 // settle makes a call's result and records it. The error ends the run.
 func (r *run) settle(ctx context.Context, c *call) error {
 	l := r.loop
+	if r.leaveOpen(c) {
+		return c.err
+	}
 	result := r.result(c)
 	err := c.fatal(ctx)
 	if hook := l.Hooks.AfterTool; hook != nil && err == nil && c.err != errNotRun {

@@ -36,14 +36,17 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 	if err := l.configure(); err != nil {
 		return message.Event{}, err
 	}
-	if err := r.say(ctx, input); err != nil {
-		return message.Event{}, err
-	}
 	defer func() {
 		if e := r.close(ctx); err == nil {
 			err = e
 		}
 	}()
+	if err := r.goOn(ctx); err != nil {
+		return message.Event{}, err
+	}
+	if err := r.say(ctx, input); err != nil {
+		return message.Event{}, err
+	}
 	return r.converse(ctx)
 }
 

@@ -74,6 +74,14 @@ func (s *Session) Messages() []message.Message {
 	return s.view.messages()
 }
 
+// Unanswered lists the calls of the last turn whose results were never stored. Messages has the
+// result unknown for each; a result that is appended next takes its place.
+func (s *Session) Unanswered() []message.Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view.missing()
+}
+
 // Append stores messages: all of them, or none when there is an error. A message that would make
 // the file an invalid one is refused with an *InvalidError. Calls that are still without a result
 // when another turn begins get the result unknown.

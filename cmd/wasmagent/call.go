@@ -31,7 +31,7 @@ version a plugin is linked to nothing that it could change, so every tool of one
 read and is not recorded, until --effect says more. docs/ledger.md tells the story.
 
 The exit code tells how the call ended: 0 with a result, 10 to 14 for the five kinds of tool
-errors, 20 to 22 when a key stands in the way. docs/cli.md lists them all.`,
+errors, 15 to 17 when a key stands in the way. docs/cli.md lists them all.`,
 		Example: `  wasmagent call jq '{"filter": ".a", "input": {"a": 1}}'
   wasmagent call jq -f filter=.a -f input='{"a": 1}'
   wasmagent call html_to_markdown -f html=@page.html
@@ -83,11 +83,14 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 // goes to stdout as it comes.
 func (a *app) newCall(tool string, input json.RawMessage) plugins.Call {
 	return plugins.Call{
-		ID: "1", Tool: tool, Input: input,
-		Log: func(level abi.Level, text string) {
-			a.log.Log(a.ctx, slogLevel(level), text, "tool", tool)
-		},
-		Progress: a.progress,
+		ID: "1", Tool: tool, Input: input, Log: a.guestLog(tool), Progress: a.progress,
+	}
+}
+
+// guestLog takes what a tool logs into the log.
+func (a *app) guestLog(tool string) func(abi.Level, string) {
+	return func(level abi.Level, text string) {
+		a.log.Log(a.ctx, slogLevel(level), text, "tool", tool)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,7 +18,16 @@ import (
 )
 
 // errTimeout is the cause of a context that --timeout ended.
-var errTimeout = errors.New("--timeout passed")
+var errTimeout error = &endError{"--timeout passed", context.DeadlineExceeded}
+
+// endError is the cause of a context that ended, of the class that the context's own error is of.
+type endError struct {
+	text  string
+	class error
+}
+
+func (e *endError) Error() string { return e.text }
+func (e *endError) Unwrap() error { return e.class }
 
 // app is one run of the command: its streams and what the global flags said.
 type app struct {
@@ -36,6 +44,11 @@ type app struct {
 
 	ledgerFile string      // --ledger; "" is that of the state directory
 	record     *callLedger // of the call, when it is to be recorded
+
+	configFile string      // --config; "" is that of the configuration directory
+	limits     host.Limits // of plugins; zero fields are the host's defaults
+	signals    signals
+	typed      *lineReader // of stdin, once lines of it are wanted
 
 	ctx     context.Context // the running command's, for telling how it ended
 	started bool            // flags and arguments were good: errors from here on are no usage errors
@@ -58,10 +71,10 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wasmagent",
 		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
-		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and
-calls them with JSON. A plugin runs in a sandbox that is given nothing: no files, no
-network, no environment. When a call goes wrong, the error says exactly what went
-wrong and who must act.
+		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it, calls
+them with JSON, and has a model call them. A plugin runs in a sandbox that is given
+nothing: no files, no network, no environment. When a call goes wrong, the error says
+exactly what went wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
 		Args:              a.noSuchCommand,
@@ -75,7 +88,8 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	root.SetErr(a.err)
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
-		a.checkCommand(), a.callCommand(), a.ledgerCommand(), a.versionCommand())
+		a.checkCommand(), a.callCommand(), a.runCommand(), a.chatCommand(), a.sessionsCommand(),
+		a.configCommand(), a.ledgerCommand(), a.versionCommand())
 	return root
 }
 
