@@ -29,6 +29,7 @@ type call struct {
 	tool         offered       // once it is known
 	cutOff       bool          // it is the last thing that the model could say
 	started      bool          // the tool was called
+	again        bool          // it may have been called by an earlier run
 	done         chan struct{} // closed when it has ended; nil if it has when begin returns
 	out          plugins.Output
 	err          error

@@ -89,7 +89,9 @@ type Loop struct {
 
 // Run says input to the model, lets it and the tools take turns, and gives what happens as it
 // happens. The last event is of the kind Ended, or there is an error, which comes last and with no
-// event. However a run ends, every call in the history has its result, so that another can follow.
+// event. However a run ends, every call in the history has its result, so that another can follow. Of
+// a loop with an ID that is so unless the error is a *plugins.ReconciliationError: the calls from that
+// one on are still to be made, and the next Run begins with them.
 //
 // Without input the conversation goes on where it stopped: after an error, a pause by the budget or
 // the end of ctx. To break out of the iteration ends the run as the end of ctx does. A sequence is

@@ -48,7 +48,8 @@ func (r *run) goOn(ctx context.Context) error {
 	}
 	r.offer.refresh(l)
 	for _, c := range l.open {
-		r.rest = append(r.rest, &call{Call: c.Call, position: c.position, err: errNotRun})
+		r.rest = append(r.rest, &call{Call: c.Call, position: c.position, again: true,
+			err: errNotRun})
 	}
 	l.open = nil
 	return r.runCalls(ctx)

@@ -58,17 +58,23 @@ func (r *run) result(c *call) message.Result {
 			res.Text, res.Handle, res.Bytes = e.Text, e.Handle, e.Bytes
 		}
 		return res
+	case c.again && !c.started: // now it was not called, but what of the last time?
+		res.Outcome, res.Text = message.Unknown, interrupted(c.Name)
 	case FeedsModel(c.err):
 		res.Text = l.modelText(c)
 	case c.started:
-		res.Outcome = message.Unknown
-		res.Text = fmt.Sprintf("tool %q was interrupted: it may or may not have done its work", c.Name)
+		res.Outcome, res.Text = message.Unknown, interrupted(c.Name)
 	default:
 		res.Text = fmt.Sprintf("tool %q was not run: the run ended before",
 			abi.CleanText(c.Name, maxWord))
 	}
 	res.Code, res.Cause = Code(c.err), plugins.CauseOf(c.err)
 	return res
+}
+
+func interrupted(tool string) string {
+	return fmt.Sprintf("tool %q was interrupted: it may or may not have done its work",
+		abi.CleanText(tool, maxWord))
 }
 
 // modelText is the text of an error that the model is told. The same failure of a tool again and
