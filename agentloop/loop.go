@@ -89,14 +89,14 @@ type Loop struct {
 
 // Run says input to the model, lets it and the tools take turns, and gives what happens as it
 // happens. The last event is of the kind Ended, or there is an error, which comes last and with no
-// event. However a run ends, every call in the history has its result, so that another can follow. Of
-// a loop with an ID that is so unless the error is a *plugins.ReconciliationError: the calls from that
-// one on are still to be made, and the next Run begins with them.
+// event. However a run ends, every call in the history has its result, so that another can follow.
+// (A loop with an ID makes an exception for a *plugins.ReconciliationError: the calls from that one
+// on are still to be made, and the next Run begins with them.)
 //
 // Without input the conversation goes on where it stopped: after an error, a pause by the budget or
 // the end of ctx. To break out of the iteration ends the run as the end of ctx does. A sequence is
-// for one iteration; while it lasts, any other Run gives ErrBusy. What events point to must not be
-// changed.
+// for one iteration; up to its last event any other Run gives ErrBusy. What events point to must
+// not be changed.
 func (l *Loop) Run(ctx context.Context, input ...message.Message) iter.Seq2[message.Event, error] {
 	return func(yield func(message.Event, error) bool) {
 		r := &run{loop: l, yield: yield}
