@@ -77,12 +77,12 @@ func (p Prices) dollars(u message.Usage) float64 {
 		float64(u.Output)*p.Output) / 1e6
 }
 
-// maxUsage is more tokens than any request takes. A number above it is a mistake or a lie, and a few
-// of those would be more than an int64 can count.
+// maxUsage is more tokens than any request takes. A number above it is a mistake or a lie, and a
+// few of those would be more than an int64 can count.
 const maxUsage = 1 << 40
 
-// plausible is the usage that a provider told, as far as it can be true: no number of it lowers what
-// was spent, be it negative or a part that is more than the whole.
+// plausible is the usage that a provider told, as far as it can be true: no number of it lowers
+// what was spent, be it negative or a part that is more than the whole.
 func plausible(u message.Usage) message.Usage {
 	in, out := min(max(u.Input, 0), maxUsage), min(max(u.Output, 0), maxUsage)
 	return message.Usage{Input: in, Output: out,

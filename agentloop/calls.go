@@ -57,7 +57,8 @@ func (r *run) take(reply *message.Message) {
 		if len(*name) > maxName {
 			*name = strings.ToValidUTF8((*name)[:maxName], "") + "…"
 		}
-		for n := l.calls; *id == "" || len(*id) > maxID || seen[*id]; n++ { // the model may have said call-1 itself
+		// The model may have said call-1 itself.
+		for n := l.calls; *id == "" || len(*id) > maxID || seen[*id]; n++ {
 			*id = fmt.Sprintf("call-%d", n)
 		}
 		seen[*id] = true

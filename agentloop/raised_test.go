@@ -17,8 +17,8 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/session"
 )
 
-// raised has the variants that come up now, each by what a user or a model would do, and gives the code
-// of the error, or of the result that the model is told of.
+// raised has the variants that come up now, each by what a user or a model would do, and gives the
+// code of the error, or of the result that the model is told of.
 var raised = map[string]func(t *testing.T) string{
 	"MissingApiKey": func(t *testing.T) string {
 		t.Setenv(openai.KeyVariable, "")
@@ -35,7 +35,9 @@ var raised = map[string]func(t *testing.T) string{
 	"Provider": func(t *testing.T) string {
 		return answered(t, looptest.Answer{Status: 404, Text: "no such model"})
 	},
-	"Decode": func(t *testing.T) string { return answered(t, looptest.Answer{Body: `data: {"choices`}) },
+	"Decode": func(t *testing.T) string {
+		return answered(t, looptest.Answer{Body: `data: {"choices`})
+	},
 	"InvalidSession": func(t *testing.T) string {
 		_, err := session.Read(strings.NewReader("{}\n"))
 		return agentloop.Code(err)
@@ -78,7 +80,8 @@ var later = []string{"Interchange", "SubagentDepthExceeded", "SubagentConcurrenc
 	"SubagentBackgroundPolicyMissing", "SubagentDefinitionNotFound", "SubagentNotFound",
 	"BackgroundJobConcurrencyExceeded", "BackgroundJobNotFound", "Reduction"}
 
-// TestRaised raises every variant by real behaviour, and accounts for those that do not come up yet.
+// TestRaised raises every variant by real behaviour, and accounts for those that do not come up
+// yet.
 func TestRaised(t *testing.T) {
 	done := map[string]bool{}
 	for _, v := range variants {

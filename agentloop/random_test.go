@@ -16,8 +16,8 @@ import (
 
 // TestAnyRun plays runs of every kind one after another in one conversation: models that answer,
 // call, fail and repeat ids, tools and hooks that fail, people who say no, stores that are full,
-// and at any event an end by who started the run or who listens. Whatever happens, each call has its
-// one result, the store is behind the history or level with it, and the next run goes on.
+// and at any event an end by who started the run or who listens. Whatever happens, each call has
+// its one result, the store is behind the history or level with it, and the next run goes on.
 func TestAnyRun(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &dice{rt}
@@ -58,7 +58,8 @@ func TestAnyRun(t *testing.T) {
 			model.Add(d.turns()...)
 			var ctx context.Context
 			ctx, stop = context.WithCancel(t.Context())
-			stopAt, leaveAt := rapid.IntRange(1, 40).Draw(rt, "stop"), rapid.IntRange(1, 40).Draw(rt, "leave")
+			stopAt := rapid.IntRange(1, 40).Draw(rt, "stop")
+			leaveAt := rapid.IntRange(1, 40).Draw(rt, "leave")
 			n := 0
 			for range loop.Run(ctx, user("go on")) {
 				if n++; n == stopAt {

@@ -178,8 +178,8 @@ func TestCheckRun(t *testing.T) {
 	}
 }
 
-// TestStrangeKeys pins that a stranger's key is shown in an error without what a terminal or a reader
-// would take for something else, and not at any length.
+// TestStrangeKeys pins that a stranger's key is shown in an error without what a terminal or a
+// reader would take for something else, and not at any length.
 func TestStrangeKeys(t *testing.T) {
 	for in, want := range map[string]string{
 		"\"\u009b31m\u202e\" = 1": `$FILE:1: "\u009b31m\u202e": there is no such key`,

@@ -44,8 +44,8 @@ type said struct {
 	Usage     message.Usage  `json:"usage"`
 }
 
-// TestOfficialSDKs has the vendors' own SDKs talk to the server, so that it speaks their protocol and
-// not what we take for it.
+// TestOfficialSDKs has the vendors' own SDKs talk to the server, so that it speaks their protocol
+// and not what we take for it.
 func TestOfficialSDKs(t *testing.T) {
 	modules := sdks(t)
 	missing := ""

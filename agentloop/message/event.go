@@ -12,7 +12,8 @@ type Event struct {
 	Agent   string    `json:"agent,omitempty"`   // the ID of the subagent it happened to
 }
 
-// EventKind names an event. There may be more kinds later: those that are not known must be ignored.
+// EventKind names an event. There may be more kinds later: those that are not known must be
+// ignored.
 type EventKind string
 
 const (

@@ -114,8 +114,8 @@ func TestErrorInGoodAnswer(t *testing.T) {
 	}
 }
 
-// TestFloods pins that there is an end to what is read: of lines that say nothing, and of what a few
-// bytes unpack to. All wires read with the same code.
+// TestFloods pins that there is an end to what is read: of lines that say nothing, and of what a
+// few bytes unpack to. All wires read with the same code.
 func TestFloods(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kind  string // the content type
