@@ -293,3 +293,54 @@ func TestSideBySideIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// turner is a model that is a function.
+type turner func(context.Context, message.Request) (message.Message, error)
+
+func (f turner) Turn(ctx context.Context, req message.Request) (message.Message, error) {
+	return f(ctx, req)
+}
+
+// TestBreakStopsTheModel pins that a model is not left to speak to nobody.
+func TestBreakStopsTheModel(t *testing.T) {
+	loop := &agentloop.Loop{Model: turner(
+		func(ctx context.Context, req message.Request) (message.Message, error) {
+			req.Delta(message.Delta{Text: "well"})
+			<-ctx.Done()
+			req.Delta(message.Delta{Text: "then"}) // which nobody hears
+			return message.Message{}, ctx.Err()
+		})}
+	for ev := range loop.Run(t.Context(), user("go")) {
+		if ev.Text != "well" {
+			t.Errorf("%+v", ev)
+		}
+		break
+	}
+	isValid(t, loop.History())
+}
+
+// TestAfterToolSeesWhatRan pins that the hook is not shown results of calls that were not run.
+func TestAfterToolSeesWhatRan(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	first := reads("first", func(context.Context, plugins.Call) (plugins.Output, error) {
+		stop()
+		return plugins.Output{Value: []byte("1")}, nil
+	})
+	var seen []string
+	loop := &agentloop.Loop{
+		Tools: registry(t, first, reads("second", nil)),
+		Model: looptest.NewModel(looptest.Call(call("a", "first", ""), call("b", "second", ""))),
+		Hooks: agentloop.Hooks{
+			AfterTool: func(_ context.Context, c message.Call, _ *message.Result) error {
+				seen = append(seen, c.Name)
+				return nil
+			},
+		},
+	}
+	if _, err := drain(loop.Run(ctx, user("go"))); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if !slices.Equal(seen, []string{"first"}) {
+		t.Errorf("seen %v", seen)
+	}
+}

@@ -295,6 +295,20 @@ func TestModelErrors(t *testing.T) {
 	}
 }
 
+// TestOddModels pins what is made of a model that does not keep to what a Model is.
+func TestOddModels(t *testing.T) {
+	loop := &agentloop.Loop{Model: looptest.NewModel(looptest.Fail(context.Canceled))}
+	_, err := drain(loop.Run(t.Context(), user("go")))
+	if agentloop.Code(err) != "other" || !errors.Is(err, context.Canceled) {
+		t.Errorf("a model that stops by itself: %v", err)
+	}
+	loop.Model = turner(func(context.Context, message.Request) (message.Message, error) {
+		return message.Message{Role: message.Tool, Text: "ok", Result: &message.Result{}}, nil
+	})
+	end(t, loop.Run(t.Context()))
+	isValid(t, loop.History())
+}
+
 // TestLookWhileRunning looks at a loop while it is at work.
 func TestLookWhileRunning(t *testing.T) {
 	var loop *agentloop.Loop

@@ -122,3 +122,34 @@ func TestStillUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestUnresolvedWithoutID pins that where nothing could come back to it, a call that may have
+// happened has the result unknown.
+func TestUnresolvedWithoutID(t *testing.T) {
+	loop := &agentloop.Loop{Tools: &ledgered{unresolved: []int{0}},
+		Model: looptest.NewModel(looptest.Call(call("a", "f", "")))}
+	_, err := drain(loop.Run(t.Context(), user("go")))
+	if _, ok := errors.AsType[*plugins.ReconciliationError](err); !ok {
+		t.Errorf("%v", err)
+	}
+	isValid(t, loop.History())
+	if r := results(loop.History())[0]; r.Outcome != message.Unknown {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRestoreAgain pins that calls of a history that was given up are not made.
+func TestRestoreAgain(t *testing.T) {
+	tools := &ledgered{}
+	loop := &agentloop.Loop{ID: "s", Tools: tools, Model: looptest.NewModel(looptest.Say("ok"))}
+	for _, history := range [][]message.Message{half(), {user("hello")}} {
+		if err := loop.Restore(history); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(t, loop.Run(t.Context()))
+	isValid(t, loop.History())
+	if len(tools.made) != 0 {
+		t.Errorf("made %v", tools.made)
+	}
+}

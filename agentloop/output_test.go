@@ -47,7 +47,14 @@ func TestLongOutput(t *testing.T) {
 	whole := strings.Repeat("0123456789", 1000)
 	long := reads("long", gives(`"`+whole+`"`))
 	model := looptest.NewModel(looptest.Call(call("a", "long", "")))
-	loop := &agentloop.Loop{Model: model, Tools: registry(t, long), OutputCap: 4096}
+	loop := &agentloop.Loop{Model: model, Tools: registry(t, long), OutputCap: 4096,
+		Approval: agentloop.Approval{Mode: agentloop.Untrusted,
+			Ask: func(_ context.Context, q agentloop.Question) (agentloop.Answer, error) {
+				if q.Call.Name != "long" { // what it gave was allowed to be seen then
+					t.Errorf("asked about %s", q.Call.Name)
+				}
+				return agentloop.AnswerAllow, nil
+			}}}
 	drain(loop.Run(t.Context(), user("go"))) // the script ends
 	cut := results(loop.History())[0]
 	if len(cut.Text) > 4096 || cut.Bytes != len(whole) || cut.Handle == "" {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
@@ -58,6 +59,21 @@ func TestStore(t *testing.T) {
 	}
 	if seen != 3 {
 		t.Errorf("the second call began when %d messages were stored", seen)
+	}
+}
+
+// TestTimes pins that each message has the time at which it was said, or recorded.
+func TestTimes(t *testing.T) {
+	now, before := time.Unix(2000, 0), time.Unix(1000, 0).UTC()
+	early := user("go")
+	early.Time = before
+	loop := &agentloop.Loop{Model: looptest.NewModel(looptest.Say("ok")),
+		Now: func() time.Time { return now }}
+	end(t, loop.Run(t.Context(), early))
+	for i, want := range []time.Time{before, now.UTC()} {
+		if have := loop.History()[i].Time; have != want {
+			t.Errorf("message %d: %v", i+1, have)
+		}
 	}
 }
 
