@@ -114,6 +114,20 @@ func TestErrorInGoodAnswer(t *testing.T) {
 	}
 }
 
+// TestAnotherPage pins that the error says so when it is a web page that answered.
+func TestAnotherPage(t *testing.T) {
+	eachWire(t, func(t *testing.T, wire string, opts provider.Options) {
+		server := looptest.NewServer(t, looptest.Answer{Body: "<html>Please log in</html>",
+			Header: map[string]string{"Content-Type": "text/html; charset=utf-8"}})
+		_, _, err := ask(t, wire, server.URL, opts)
+		if _, ok := errors.AsType[*provider.DecodeError](err); !ok ||
+			!strings.HasSuffix(err.Error(), `; its content type is "text/html": is the base URL right?`) ||
+			strings.Count(err.Error(), "cannot be read") != 1 {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 // TestFloods pins that there is an end to what is read: of lines that say nothing, and of what a
 // few bytes unpack to. All wires read with the same code.
 func TestFloods(t *testing.T) {

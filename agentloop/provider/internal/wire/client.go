@@ -168,9 +168,19 @@ func (c *Client) once(parent context.Context, path string, payload []byte,
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	answer := &Answer{body: body, Streamed: !c.opts.NoStream && kind != "application/json", client: c}
 	if err := read(answer); err != nil {
-		return &failure{err: err, after: -1, final: answer.begun}
+		return &failure{err: otherKind(err, kind), after: -1, final: answer.begun}
 	}
 	return nil
+}
+
+// otherKind adds to the error of an answer that cannot be read what it is, if that is no kind of
+// answer: then it is somebody else's, such as a page to log in.
+func otherKind(err error, kind string) error {
+	bad, ok := errors.AsType[*provider.DecodeError](err)
+	if !ok || kind == "application/json" || kind == "text/event-stream" || kind == "" {
+		return err
+	}
+	return Broken("%w; its content type is %.60q: is the base URL right?", bad.Err, kind)
 }
 
 // refused reads an answer that is not a good one.
