@@ -38,6 +38,8 @@ func TestCheck(t *testing.T) {
 		"results out of order":  {list{both, b, a}, "message 2: a result"},
 		"a tool without result": {list{said(message.Tool)}, "message 1: the role is tool"},
 		"the user calls":        {list{said(message.User, "a"), a}, "message 1: calls"},
+		"a result of the user's": {list{user, {Role: message.User, Result: a.Result}},
+			"message 2: a result in a message of the role user"},
 		"a later system prompt": {list{user, system}, "message 2: a system prompt"},
 	} {
 		err := message.Check(tt.list)

@@ -245,6 +245,9 @@ func TestListAndArchive(t *testing.T) {
 	if err := errors.Join(f.Close(), d.SetArchived("a", false)); err != nil {
 		t.Error(err)
 	}
+	if err := mustResume(t, d, "f").Close(); err != nil { // a fork is not put away
+		t.Error(err)
+	}
 	if err := mustResume(t, d, "a").Close(); err != nil {
 		t.Error(err)
 	}

@@ -72,6 +72,8 @@ func TestStreams(t *testing.T) {
 	for name, tt := range map[string]struct{ body, want string }{
 		"text": {events(start(0, text), delta(0, `"type":"text_delta","text":"Hel"`),
 			delta(0, `"type":"text_delta","text":"lo"`), stop("end_turn"), end), "Hello; stop"},
+		"more after the end": {events(start(0, text), stop("end_turn"), end) + "data: {\n\n",
+			"stop"},
 		"a call in pieces": {events(start(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`),
 			delta(0, `"type":"input_json_delta","partial_json":""`),
 			delta(0, `"type":"input_json_delta","partial_json":"{\"x\": "`),

@@ -72,6 +72,9 @@ func TestServers(t *testing.T) {
 		"pieces without index": {events(
 			calls(`{"id":"a","function":{"name":"f","arguments":"{"}}`),
 			calls(`{"function":{"arguments":"}"}}`)), `a f {}; tool_calls`},
+		"an id that comes later": {events(
+			calls(`{"index":0,"function":{"name":"f","arguments":"{"}}`),
+			calls(`{"index":0,"id":"a","function":{"arguments":"}"}}`)), `a f {}; tool_calls`},
 		"index 0 for all": {events(
 			calls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`),
 			calls(`{"index":0,"id":"b","function":{"name":"g","arguments":"{"}}`),
