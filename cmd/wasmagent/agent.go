@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -83,13 +85,26 @@ func (g *agent) openModel(cfg *config.Config) (agentloop.Model, error) {
 	case "anthropic":
 		return anthropic.New(p.Model, opts)
 	}
-	g.name = "script:" + p.Script
-	model, err := script.Open(p.Script)
+	file := nearPath(p.Script)
+	g.name = "script:" + file
+	model, err := script.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &notFoundError{text: fmt.Sprintf("no script %s", p.Script),
+		return nil, &notFoundError{text: fmt.Sprintf("no script %s", file),
 			hint: "docs/providers.md tells how to write one"}
 	}
 	return model, err
+}
+
+// nearPath is the path of a file as it is called from the working directory, if it is below that.
+func nearPath(file string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return file
+	}
+	if near, err := filepath.Rel(here, file); err == nil && filepath.IsLocal(near) {
+		return near
+	}
+	return file
 }
 
 // openSession opens the session that the flags name, if they name one, and goes on with what is in
@@ -111,17 +126,18 @@ func (g *agent) openSession(cfg *config.Config, flags *agentFlags) (err error) {
 	for _, w := range g.session.Warnings() {
 		g.heard.warn(w)
 	}
-	return g.loop.Restore(unfinished(g.session))
+	return g.loop.Restore(g.unfinished())
 }
 
 // unfinished is a session's messages without the results that were never stored: the calls are
 // made again at their places, and the ledger says what becomes of each.
-func unfinished(s *session.Session) []message.Message {
-	list, open := s.Messages(), s.Unanswered()
+func (g *agent) unfinished() []message.Message {
+	list, open := g.session.Messages(), g.session.Unanswered()
 	kept := len(list) - len(open)
 	for i, c := range open {
-		if r := list[kept+i].Result; r == nil || r.CallID != c.ID || r.Outcome != message.Unknown {
-			return list // they are not the last ones: another program's order
+		if list[kept+i].Result.CallID != c.ID { // another program has stored later ones
+			g.heard.warn(count(len(open), "call") + " without a result: what became of them is unknown")
+			return list
 		}
 	}
 	return list[:kept]
