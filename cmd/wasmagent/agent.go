@@ -32,7 +32,8 @@ type agent struct {
 // command.
 func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*agent, error) {
 	if flags.set.Changed("session") && flags.set.Changed("resume") {
-		return nil, &usageError{text: "--session begins a session and --resume goes on with one: not both"}
+		return nil, &usageError{
+			text: "--session begins a session and --resume goes on with one: not both"}
 	}
 	cfg, err := a.configuration(flags)
 	if err != nil {
@@ -172,7 +173,7 @@ func (g *agent) resumeSession(cfg *config.Config, name string) error {
 // take turns until there is an answer or a reason to stop. Without input it goes on where it
 // stopped.
 func (g *agent) converse(ctx context.Context, input ...message.Message) (o outcome, err error) {
-	turns, calls := g.heard.turns, g.heard.calls
+	turns, calls, before := g.heard.turns, g.heard.calls, g.loop.Spent()
 	g.heard.begin()
 	defer g.heard.quiet(func() {})
 	var ended message.Event
@@ -184,9 +185,11 @@ func (g *agent) converse(ctx context.Context, input ...message.Message) (o outco
 		ended = ev
 		g.heard.event(ev)
 	}
+	spent := g.loop.Spent()
 	o = outcome{
-		End: ended.End, Why: ended.Text, Usage: g.loop.Spent().Usage, Dollars: g.loop.Spent().Dollars,
-		Turns: g.heard.turns - turns, Calls: g.heard.calls - calls, Model: g.heard.model,
+		End: ended.End, Why: ended.Text, Usage: since(spent.Usage, before.Usage),
+		Dollars: spent.Dollars - before.Dollars,
+		Turns:   g.heard.turns - turns, Calls: g.heard.calls - calls, Model: g.heard.model,
 	}
 	if o.Model == "" {
 		o.Model = g.name
@@ -204,6 +207,12 @@ func (g *agent) converse(ctx context.Context, input ...message.Message) (o outco
 		err = g.heard.failed
 	}
 	return o, err
+}
+
+// since is what was used after an earlier state.
+func since(now, before message.Usage) message.Usage {
+	return message.Usage{Input: now.Input - before.Input, Output: now.Output - before.Output,
+		Cached: now.Cached - before.Cached, Reasoning: now.Reasoning - before.Reasoning}
 }
 
 // stoppedError is a run that has ended without an answer and without a fault.

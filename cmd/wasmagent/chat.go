@@ -20,8 +20,8 @@ func (a *app) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Talk with a model that has the tools, line by line",
-		Long: `Talk with a model that can call the tools of the plugin directories. A line is what you say;
-the answer is shown as it comes, and each call as it runs.
+		Long: `Talk with a model that can call the tools of the plugin directories. A line is what you
+say; the answer is shown as it comes, and each call as it runs.
 
 Ctrl-C cancels what the model is at; at the prompt, a second one ends the chat, as Ctrl-D does.
 Without a terminal each line of stdin is said in turn.

@@ -61,8 +61,8 @@ func TestProviders(t *testing.T) {
 			1 + provider.Retries, "try again later"},
 		"no such model": {[]looptest.Answer{{Status: 404, Text: "no"}, fine}, exitProvider, "provider",
 			404, 1, "--model"},
-		"a bad key": {[]looptest.Answer{{Status: 401, Text: "no"}, fine}, exitProvider, "provider", 401, 1,
-			"--key-env"},
+		"a bad key": {[]looptest.Answer{{Status: 401, Text: "no"}, fine}, exitProvider, "provider",
+			401, 1, "--key-env"},
 		"half of JSON": {[]looptest.Answer{{Body: `{"choices":[`}, fine}, exitProvider, "decode", 0, 1,
 			"--provider"},
 	} {
@@ -93,8 +93,9 @@ func TestNoServer(t *testing.T) {
 	}
 	address := "http://" + l.Addr().String() + "/v1"
 	l.Close()
+	// What watches signals is started outside of the bubble, which it would never leave.
 	var b bytes.Buffer
-	if (&app{out: &b, err: &b}).run(t.Context(), []string{"version"}) != exitOK { // signals are watched
+	if (&app{out: &b, err: &b}).run(t.Context(), []string{"version"}) != exitOK {
 		t.Fatal(b.String())
 	}
 	synctest.Test(t, func(t *testing.T) {

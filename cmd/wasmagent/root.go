@@ -48,6 +48,7 @@ type app struct {
 	configFile string      // --config; "" is that of the configuration directory
 	limits     host.Limits // of plugins; zero fields are the host's defaults
 	signals    signals
+	status     *statusLine // of stderr
 	typed      *lineReader // of stdin, once lines of it are wanted
 
 	ctx     context.Context // the running command's, for telling how it ended
@@ -165,7 +166,8 @@ func (a *app) prepare(c *cobra.Command, _ []string) error {
 		a.ctx = ctx
 		c.SetContext(ctx)
 	}
-	a.log = newLogger(a.err, a.logLevel, a.logFormat)
+	a.status = &statusLine{w: a.err}
+	a.log = newLogger(a.status, a.logLevel, a.logFormat)
 	a.started = true
 	return nil
 }

@@ -180,7 +180,12 @@ func TestChatApprovals(t *testing.T) {
 [[step]]
 call = [{tool = "greet", arguments = '{"name": "Ada\u001b[2J"}'}]
 [[step]]
-call = [{tool = "greet", arguments = '{ "name": "Ada\u001b[2J" }'}, {tool = "greet", arguments = '{"name":"Bo"}'}]
+[[step.call]]
+tool = "greet"
+arguments = '{ "name": "Ada\u001b[2J" }'
+[[step.call]]
+tool = "greet"
+arguments = '{"name":"Bo"}'
 [[step]]
 result = [{outcome = "ok"}, {code = "denied"}]
 say = "Asked twice."
@@ -242,6 +247,25 @@ call = [{tool = "greet"}, {tool = "slow"}]
 	m.expect("unknown slow")
 	m.expect("interrupt signal received")
 	m.ends(exitInterrupted)
+}
+
+// What was typed before a question is no answer to it.
+func TestTypedAhead(t *testing.T) {
+	m := atTerminal(t, `
+[[step]]
+call = [{tool = "greet"}]
+[[step]]
+result = [{code = "denied"}]
+say = "Then not."
+`, "chat", "--approval", "untrusted")
+	m.press("Go\ny\ny\n")
+	m.expect("[n] no > ")
+	m.press("n\n")
+	m.expect("the user does not want it")
+	m.expect("Then not.")
+	m.expect("> ")
+	m.press(ctrlD)
+	m.ends(exitOK)
 }
 
 // An interrupt at a question ends the turn; what was asked about has not run.
