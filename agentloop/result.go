@@ -60,7 +60,7 @@ func (r *run) result(c *call) message.Result {
 		return res
 	case FeedsModel(c.err):
 		res.Text = l.modelText(c)
-	case c.started:
+	case c.started && plugins.CauseOf(c.err) != "diverged":
 		res.Outcome = message.Unknown
 		res.Text = fmt.Sprintf("tool %q was interrupted: it may or may not have done its work", c.Name)
 	default:

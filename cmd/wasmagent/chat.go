@@ -149,11 +149,12 @@ func (c *chat) set(cancel context.CancelCauseFunc) {
 }
 
 // interrupted is an interrupt: it cancels the turn that goes on. At the prompt the first one only
-// says what a second one does. A turn that does not end is ended with the program.
+// says what a second one does, if somebody is there to read it. A turn that does not end is ended
+// with the program.
 func (c *chat) interrupted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.warned {
+	if c.warned || c.cancel == nil && !c.person {
 		return false
 	}
 	c.warned = true

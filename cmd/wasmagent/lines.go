@@ -32,7 +32,7 @@ func (a *app) typedLines() *lineReader {
 		return a.typed
 	}
 	a.typed = &lineReader{make(chan typed), make(chan struct{})}
-	a.atEnd = append(a.atEnd, func() { close(a.typed.done) })
+	a.onEnd(func() { close(a.typed.done) })
 	go a.typed.read(a.in)
 	return a.typed
 }

@@ -151,10 +151,11 @@ user = {equals = "Still there?"}
 say = "I am."
 [[step]]
 say = "Yes."
-`, "chat", "--session", "talk")
+`, "chat", "--session", "talk", "--log-level", "info")
 	m.expect("> ")
 	m.press("Be slow\n")
 	m.expect("call slow")
+	m.expect("msg=started tool=slow")
 	m.press(ctrlC)
 	m.expect("unknown slow")
 	m.expect("cancelled by an interrupt")
@@ -230,7 +231,7 @@ func TestRunAtTerminal(t *testing.T) {
 	m := atTerminal(t, `
 [[step]]
 call = [{tool = "greet"}, {tool = "slow"}]
-`, "run", "Go", "--approval", "untrusted")
+`, "run", "Go", "--approval", "untrusted", "--log-level", "info")
 	m.expect("waiting for the model")
 	m.expect("greet, which does this: read (it can change nothing)")
 	m.expect("all calls of this tool")
@@ -243,6 +244,7 @@ call = [{tool = "greet"}, {tool = "slow"}]
 	m.press("y\n")
 	m.expect("call slow")
 	m.expect("slow runs")
+	m.expect("msg=started tool=slow")
 	m.press(ctrlC)
 	m.expect("unknown slow")
 	m.expect("interrupt signal received")
