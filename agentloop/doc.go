@@ -33,6 +33,14 @@
 // has its one result: what was under way is recorded as unknown, what was not begun as not run. So
 // the next Run can always go on.
 //
+// # Durable conversations
+//
+// A Loop with an ID has its calls recorded by the tools' ledger, each at its place in the
+// conversation. What a process left without a result when it died, the next one makes again at the
+// same places: a call that has ended is not run a second time, and one of which nobody knows ends
+// the run with a *plugins.ReconciliationError, without a result, until somebody records what
+// happened.
+//
 // # What may run
 //
 // By default tools that only read run, and whatever else is denied unless [Approval] says who

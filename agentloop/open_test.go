@@ -3,153 +3,112 @@ package agentloop_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
 	"slices"
-	"sync"
 	"testing"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// half is a conversation whose process ended after the first of three calls.
-func half() []message.Message {
-	return []message.Message{user("go"),
-		{Role: message.Assistant, Calls: []message.Call{call("a", "f", ""), call("b", "f", ""),
-			call("c", "f", "")}},
-		{Role: message.Tool, Result: &message.Result{CallID: "a", Outcome: message.OK}}}
+// recorded is tools that keep the calls they get, and do not know what became of some.
+type recorded struct {
+	*plugins.Registry
+	unknown map[int]bool // by position
+	calls   []plugins.Call
 }
 
-// ledgered is a tool f as a ledger stands before it: calls at these positions are not known about.
-type ledgered struct {
-	failing
-	unresolved []int
+func (r *recorded) Specs() iter.Seq[abi.ToolSpec] { return r.Registry.Specs() }
 
-	mu   sync.Mutex
-	made []string
-}
-
-func (l *ledgered) Call(_ context.Context, c plugins.Call) (plugins.Result, error) {
-	if slices.Contains(l.unresolved, c.Position) {
-		return plugins.Result{}, &plugins.ReconciliationError{Tool: c.Tool,
-			Place: plugins.Place{Run: c.Run, Position: c.Position}}
+func (r *recorded) Call(ctx context.Context, c plugins.Call) (plugins.Result, error) {
+	r.calls = append(r.calls, c)
+	place := plugins.Place{Run: c.Run, Position: c.Position}
+	if r.unknown[c.Position] {
+		return plugins.Result{}, &plugins.ReconciliationError{Place: place, Tool: c.Tool}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.made = append(l.made, fmt.Sprint(c.ID, " ", c.Run, "#", c.Position))
-	return plugins.Result{Output: plugins.Output{Value: []byte("1")}}, nil
+	c.Run, c.Position = "", 0 // there is no ledger
+	return r.Registry.Call(ctx, c)
 }
 
-// TestGoOnWithCalls pins that calls without results are made at their places before anything else,
-// when the loop has an ID, and that no history without their results is taken otherwise.
-func TestGoOnWithCalls(t *testing.T) {
-	tools := &ledgered{}
-	model := looptest.NewModel(looptest.Say("ok"))
-	loop := &agentloop.Loop{ID: "s", Model: model, Tools: tools}
-	if err := loop.Restore(half()); err != nil {
+// interrupted is a conversation whose process ended when one of two calls had its result.
+func interrupted() []message.Message {
+	return []message.Message{
+		user("go"),
+		{Role: message.Assistant, Calls: []message.Call{call("a", "f", "{}")}},
+		{Role: message.Tool, Result: &message.Result{CallID: "a", Outcome: message.OK}},
+		{Role: message.Assistant, Calls: []message.Call{call("b", "f", "{}"), call("c", "f", "{}"),
+			call("d", "f", "{}")}},
+		{Role: message.Tool, Result: &message.Result{CallID: "b", Outcome: message.OK}},
+	}
+}
+
+// TestOpenCalls pins that a restored conversation begins with the calls that have no result, each
+// at its place, and records their results in order before anything else is said.
+func TestOpenCalls(t *testing.T) {
+	tools := &recorded{Registry: registry(t, reads("f", gives("3")))}
+	store := &record{}
+	model := looptest.NewModel(looptest.Say("done"))
+	loop := &agentloop.Loop{Model: model, Tools: tools, ID: "run", Store: store}
+	if err := loop.Restore(interrupted()); err != nil {
 		t.Fatal(err)
 	}
-	end(t, loop.Run(t.Context(), user("and?")))
-	isValid(t, loop.History())
-	if want := []string{"b s#2", "c s#3"}; !slices.Equal(tools.made, want) {
-		t.Errorf("made %v", tools.made)
-	}
-	loop = &agentloop.Loop{Model: model, Tools: tools}
-	if err := loop.Restore(half()); agentloop.SdkCode(err) != "input" {
-		t.Errorf("without an ID: %v", err)
-	}
-}
-
-// TestUnresolvedCall pins that a run which needs a person's word leaves the calls from there on as
-// they are, also when it is tried again, and that the next run makes them once there is an answer.
-func TestUnresolvedCall(t *testing.T) {
-	for _, parallel := range []bool{false, true} {
-		tools := &ledgered{unresolved: []int{2}}
-		model := looptest.NewModel(looptest.Call(half()[1].Calls...), looptest.Say("ok"))
-		loop := &agentloop.Loop{ID: "s", Model: model, Tools: tools, Parallel: parallel}
-		for _, input := range [][]message.Message{{user("go")}, nil, {user("more")}} {
-			_, err := drain(loop.Run(t.Context(), input...))
-			if _, ok := errors.AsType[*plugins.ReconciliationError](err); !ok {
-				t.Fatalf("%v", err)
-			}
-			if n := len(loop.History()); n != 3 {
-				t.Errorf("%d messages", n)
-			}
-		}
-		tools.unresolved = nil
-		end(t, loop.Run(t.Context()))
-		isValid(t, loop.History())
-		for _, r := range results(loop.History()) {
-			if r.Outcome != message.OK {
-				t.Errorf("%+v", r)
-			}
-		}
-		if n := len(model.Requests()); n != 2 {
-			t.Errorf("%d requests", n)
-		}
-	}
-}
-
-// TestStillUnknown pins that a call which may have happened is not said not to have, whatever keeps
-// it from being made again.
-func TestStillUnknown(t *testing.T) {
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	for name, tt := range map[string]struct {
-		ctx  context.Context
-		loop *agentloop.Loop
-	}{
-		"the run is stopped": {stopped, &agentloop.Loop{Tools: &ledgered{}}},
-		"it is denied": {t.Context(), &agentloop.Loop{Tools: &ledgered{},
-			Approval: agentloop.Approval{Mode: agentloop.Untrusted}}},
-		"its tool is gone": {t.Context(), &agentloop.Loop{}},
-	} {
-		tt.loop.ID, tt.loop.Model = "s", looptest.NewModel(looptest.Say("ok"))
-		if err := tt.loop.Restore(half()); err != nil {
-			t.Fatal(err)
-		}
-		_, err := drain(tt.loop.Run(tt.ctx))
-		if (err != nil) != (tt.ctx == stopped) {
-			t.Errorf("%s: %v", name, err)
-		}
-		isValid(t, tt.loop.History())
-		for _, r := range results(tt.loop.History())[1:] {
-			if r.Outcome != message.Unknown {
-				t.Errorf("%s: %+v", name, r)
-			}
-		}
-	}
-}
-
-// TestUnresolvedWithoutID pins that where nothing could come back to it, a call that may have
-// happened has the result unknown.
-func TestUnresolvedWithoutID(t *testing.T) {
-	loop := &agentloop.Loop{Tools: &ledgered{unresolved: []int{0}},
-		Model: looptest.NewModel(looptest.Call(call("a", "f", "")))}
-	_, err := drain(loop.Run(t.Context(), user("go")))
-	if _, ok := errors.AsType[*plugins.ReconciliationError](err); !ok {
-		t.Errorf("%v", err)
+	end(t, loop.Run(t.Context(), user("and now?")))
+	if len(tools.calls) != 2 || tools.calls[0].ID != "c" || tools.calls[0].Position != 3 ||
+		tools.calls[1].Position != 4 || tools.calls[1].Run != "run" {
+		t.Errorf("calls %+v", tools.calls)
 	}
 	isValid(t, loop.History())
-	if r := results(loop.History())[0]; r.Outcome != message.Unknown {
-		t.Errorf("%+v", r)
+	var stored []message.Role
+	for _, m := range store.messages {
+		stored = append(stored, m.Role)
+	}
+	want := []message.Role{message.Tool, message.Tool, message.User, message.Assistant}
+	if !slices.Equal(stored, want) {
+		t.Errorf("stored %v, want %v", stored, want)
 	}
 }
 
-// TestRestoreAgain pins that calls of a history that was given up are not made.
-func TestRestoreAgain(t *testing.T) {
-	tools := &ledgered{}
-	loop := &agentloop.Loop{ID: "s", Tools: tools, Model: looptest.NewModel(looptest.Say("ok"))}
-	for _, history := range [][]message.Message{half(), {user("hello")}} {
-		if err := loop.Restore(history); err != nil {
-			t.Fatal(err)
+// TestUndecidedCall pins that a call of which nobody knows whether it happened stays without a
+// result, and that the next run comes to its place again.
+func TestUndecidedCall(t *testing.T) {
+	tools := &recorded{Registry: registry(t, reads("f", gives("3"))), unknown: map[int]bool{3: true}}
+	store := &record{}
+	loop := &agentloop.Loop{Model: looptest.NewModel(looptest.Say("done")), Tools: tools, ID: "run",
+		Store: store}
+	if err := loop.Restore(interrupted()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := drain(loop.Run(t.Context()))
+		undecided, ok := errors.AsType[*plugins.ReconciliationError](err)
+		if !ok || undecided.Place != (plugins.Place{Run: "run", Position: 3}) {
+			t.Fatalf("have %v", err)
+		}
+		if len(store.messages) != 0 {
+			t.Fatalf("stored %+v", store.messages)
 		}
 	}
+	tools.unknown, tools.calls = nil, nil
 	end(t, loop.Run(t.Context()))
+	if len(tools.calls) != 2 || tools.calls[0].Position != 3 {
+		t.Errorf("calls %+v", tools.calls)
+	}
 	isValid(t, loop.History())
-	if len(tools.made) != 0 {
-		t.Errorf("made %v", tools.made)
+}
+
+// TestOpenCallsNeedAnID pins that without a ledger's run nothing is made again.
+func TestOpenCallsNeedAnID(t *testing.T) {
+	loop := &agentloop.Loop{Model: looptest.NewModel()}
+	if err := loop.Restore(interrupted()); agentloop.SdkCode(err) != "input" {
+		t.Errorf("have %v", err)
+	}
+	between := interrupted()
+	between[4].Result.CallID = "c" // its results are not the first ones
+	loop.ID = "run"
+	if err := loop.Restore(between); agentloop.SdkCode(err) != "input" {
+		t.Errorf("have %v", err)
 	}
 }

@@ -62,7 +62,7 @@ func (r *run) result(c *call) message.Result {
 		res.Outcome, res.Text = message.Unknown, interrupted(c.Name)
 	case FeedsModel(c.err):
 		res.Text = l.modelText(c)
-	case c.started:
+	case c.started && plugins.CauseOf(c.err) != "diverged":
 		res.Outcome, res.Text = message.Unknown, interrupted(c.Name)
 	default:
 		res.Text = fmt.Sprintf("tool %q was not run: the run ended before",

@@ -46,7 +46,8 @@ func (d *Dir) openLocked(name string, lock *flock.Flock) (_ *Session, err error)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	s := &Session{dir: d, name: name, header: t.Header, warnings: t.Warnings, lock: lock,
+	told := t.Warnings[:len(t.Warnings)-len(t.view.missing())] // of those Unanswered tells
+	s := &Session{dir: d, name: name, header: t.Header, warnings: told, lock: lock,
 		file: f, view: t.view, lines: t.lines, size: t.size, ended: t.ended, torn: t.torn}
 	if s.meta, err = d.readMeta(name); err != nil {
 		s.warnings = append(s.warnings, fmt.Sprintf("%v: it is made anew", err))
@@ -63,7 +64,7 @@ func (s *Session) Name() string { return s.name }
 // Header is the first line of its file.
 func (s *Session) Header() Header { return s.header }
 
-// Warnings say what was left out or put right when it was opened.
+// Warnings say what was left out or put right when it was opened. See Unanswered, too.
 func (s *Session) Warnings() []string { return s.warnings }
 
 // Messages is the conversation so far. It passes message.Check: a call without a result has one

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -192,8 +193,12 @@ func TestUnknownIsStored(t *testing.T) {
 	}
 	s = mustResume(t, d, "s")
 	defer s.Close()
-	if w := s.Warnings(); len(w) != 1 || w[0] != `call "a" of f has no result: it counts as unknown` {
-		t.Errorf("warnings %q", w)
+	if open := s.Unanswered(); len(open) != 1 || open[0].ID != "a" || len(s.Warnings()) != 0 {
+		t.Errorf("unanswered %v, warnings %q", open, s.Warnings())
+	}
+	before := mustRead(t, d, "s").Warnings
+	if len(before) != 1 || before[0] != `call "a" of f has no result: it counts as unknown` {
+		t.Errorf("warnings %q", before)
 	}
 	if err := s.Append(t.Context(), said("y")); err != nil {
 		t.Fatal(err)
@@ -320,5 +325,28 @@ func TestWriteFails(t *testing.T) {
 	equal(t, "the view", s.Messages(), []message.Message{said("x")})
 	if have := readFile(t, d, "s.jsonl"); have != good {
 		t.Errorf("the file has changed: %q", have)
+	}
+}
+
+// Calls without stored results are told, and a result that comes late takes the place of unknown.
+func TestUnanswered(t *testing.T) {
+	d := openDir(t)
+	s := create(t, d, "s", said("x"), calls("a", "b", "c"), answer("a"))
+	var ids []string
+	for _, c := range s.Unanswered() {
+		ids = append(ids, c.ID)
+	}
+	if !slices.Equal(ids, []string{"b", "c"}) {
+		t.Errorf("have %v", ids)
+	}
+	if err := s.Append(t.Context(), answer("b"), said("y")); err != nil {
+		t.Fatal(err)
+	}
+	if open := s.Unanswered(); len(open) != 0 {
+		t.Errorf("have %v", open)
+	}
+	list := s.Messages()
+	if list[3].Result.Outcome != message.OK || list[4].Result.Outcome != message.Unknown {
+		t.Errorf("have %+v", list)
 	}
 }

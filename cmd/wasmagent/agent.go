@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -30,7 +32,8 @@ type agent struct {
 // command.
 func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*agent, error) {
 	if flags.set.Changed("session") && flags.set.Changed("resume") {
-		return nil, &usageError{text: "--session begins a session and --resume goes on with one: not both"}
+		return nil, &usageError{
+			text: "--session begins a session and --resume goes on with one: not both"}
 	}
 	cfg, err := a.configuration(flags)
 	if err != nil {
@@ -83,13 +86,26 @@ func (g *agent) openModel(cfg *config.Config) (agentloop.Model, error) {
 	case "anthropic":
 		return anthropic.New(p.Model, opts)
 	}
-	g.name = "script:" + p.Script
-	model, err := script.Open(p.Script)
+	file := nearPath(p.Script)
+	g.name = "script:" + file
+	model, err := script.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &notFoundError{text: fmt.Sprintf("no script %s", p.Script),
+		return nil, &notFoundError{text: fmt.Sprintf("no script %s", file),
 			hint: "docs/providers.md tells how to write one"}
 	}
 	return model, err
+}
+
+// nearPath is the path of a file as it is called from the working directory, if it is below that.
+func nearPath(file string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return file
+	}
+	if near, err := filepath.Rel(here, file); err == nil && filepath.IsLocal(near) {
+		return near
+	}
+	return file
 }
 
 // openSession opens the session that the flags name, if they name one, and goes on with what is in
@@ -111,17 +127,18 @@ func (g *agent) openSession(cfg *config.Config, flags *agentFlags) (err error) {
 	for _, w := range g.session.Warnings() {
 		g.heard.warn(w)
 	}
-	return g.loop.Restore(unfinished(g.session))
+	return g.loop.Restore(g.unfinished())
 }
 
 // unfinished is a session's messages without the results that were never stored: the calls are
 // made again at their places, and the ledger says what becomes of each.
-func unfinished(s *session.Session) []message.Message {
-	list, open := s.Messages(), s.Unanswered()
+func (g *agent) unfinished() []message.Message {
+	list, open := g.session.Messages(), g.session.Unanswered()
 	kept := len(list) - len(open)
 	for i, c := range open {
-		if r := list[kept+i].Result; r == nil || r.CallID != c.ID || r.Outcome != message.Unknown {
-			return list // they are not the last ones: another program's order
+		if list[kept+i].Result.CallID != c.ID { // another program has stored later ones
+			g.heard.warn(count(len(open), "call") + " without a result: what became of them is unknown")
+			return list
 		}
 	}
 	return list[:kept]
@@ -156,7 +173,7 @@ func (g *agent) resumeSession(cfg *config.Config, name string) error {
 // take turns until there is an answer or a reason to stop. Without input it goes on where it
 // stopped.
 func (g *agent) converse(ctx context.Context, input ...message.Message) (o outcome, err error) {
-	turns, calls := g.heard.turns, g.heard.calls
+	turns, calls, before := g.heard.turns, g.heard.calls, g.loop.Spent()
 	g.heard.begin()
 	defer g.heard.quiet(func() {})
 	var ended message.Event
@@ -168,9 +185,11 @@ func (g *agent) converse(ctx context.Context, input ...message.Message) (o outco
 		ended = ev
 		g.heard.event(ev)
 	}
+	spent := g.loop.Spent()
 	o = outcome{
-		End: ended.End, Why: ended.Text, Usage: g.loop.Spent().Usage, Dollars: g.loop.Spent().Dollars,
-		Turns: g.heard.turns - turns, Calls: g.heard.calls - calls, Model: g.heard.model,
+		End: ended.End, Why: ended.Text, Usage: since(spent.Usage, before.Usage),
+		Dollars: spent.Dollars - before.Dollars,
+		Turns:   g.heard.turns - turns, Calls: g.heard.calls - calls, Model: g.heard.model,
 	}
 	if o.Model == "" {
 		o.Model = g.name
@@ -188,6 +207,12 @@ func (g *agent) converse(ctx context.Context, input ...message.Message) (o outco
 		err = g.heard.failed
 	}
 	return o, err
+}
+
+// since is what was used after an earlier state.
+func since(now, before message.Usage) message.Usage {
+	return message.Usage{Input: now.Input - before.Input, Output: now.Output - before.Output,
+		Cached: now.Cached - before.Cached, Reasoning: now.Reasoning - before.Reasoning}
 }
 
 // stoppedError is a run that has ended without an answer and without a fault.

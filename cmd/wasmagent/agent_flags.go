@@ -82,7 +82,8 @@ func (a *app) runFlags(cmd *cobra.Command, flags *agentFlags) {
 	f := cmd.Flags()
 	f.IntVar(&flags.contextLimit, "context-limit", 0,
 		"send nothing that does not fit into so many `tokens` (else as configured for the model)")
-	f.StringVar(&flags.session, "session", "", "record the conversation as a new session of this `name`")
+	f.StringVar(&flags.session, "session", "",
+		"record the conversation as a new session of this `name`")
 	f.StringVar(&flags.resume, "resume", "", "go on with the session of this `name`")
 	f.StringArrayVar(&flags.keys, "key", nil,
 		"`TOOL=PATH`: the field at this path of a tool's input says which calls are one; repeatable")
@@ -219,8 +220,8 @@ func budgetOf(c *config.Config) agentloop.Budget {
 func needsModel(err error) error {
 	hint := "--model names it, or model in the section [provider] of " + config.UserFile()
 	if errors.Is(err, config.ErrNoProvider) {
-		hint = "--provider openai (or any server with its API: --base-url) or --provider anthropic, with " +
-			"--model; or kind and model in the section [provider] of " + config.UserFile() +
+		hint = "--provider openai (or any server with its API: --base-url) or --provider anthropic, " +
+			"with --model; or kind and model in the section [provider] of " + config.UserFile() +
 			`. These need no model: "wasmagent call", "wasmagent demo", and "wasmagent run --provider ` +
 			`script:FILE"`
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/session"
+	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
 // agentProblem is what errors of a model, a run or a session have to say besides their text.
@@ -34,6 +36,7 @@ var agentExits = map[string]int{
 	"max_iterations":         exitStopped,
 	"context_limit_exceeded": exitStopped,
 	"invalid_session":        exitHost,
+	"sdk":                    exitHost,
 }
 
 // agentExit classifies an error of the agent layer.
@@ -52,6 +55,9 @@ func agentExit(err error) (code int, kind string, ok bool) {
 	}
 	if _, is := errors.AsType[*session.BusyError](err); is {
 		return exitInFlight, "in_flight", true
+	}
+	if _, is := errors.AsType[*agentloop.IOError](err); is {
+		return exitHost, "io", true
 	}
 	kind = agentloop.Code(err)
 	code, ok = agentExits[kind]
@@ -131,20 +137,30 @@ func (g *agent) explain(err error) error {
 	var hint string
 	switch e, stopped := errors.AsType[*stoppedError](err); {
 	case stopped && e.end == message.EndBudget:
-		hint = goOn(again, "with a larger --budget-steps, --budget-tokens, --budget-dollars or --budget-time")
+		hint = goOn(again, "with a larger --budget-steps, --budget-tokens, --budget-dollars or "+
+			"--budget-time")
 	case stopped:
 		hint = goOn(again, "with a prompt that says what to do instead")
 	case agentloop.Code(err) == "max_iterations":
 		hint = goOn(again, "with a larger --max-turns")
 	case agentloop.Code(err) == "context_limit_exceeded":
-		hint = "a new conversation, or one forked where it was shorter (wasmagent sessions fork), fits; " +
-			"--context-limit, if the model takes more"
+		hint = "a new conversation, or one forked where it was shorter (wasmagent sessions fork), " +
+			"fits; --context-limit, if the model takes more"
+	case g.session != nil && setApart(err):
+		hint = "wasmagent sessions fork " + g.session.Name() + " makes a session that can go on"
 	case g.app.ctx.Err() != nil && again != "":
 		hint = again + " goes on with it"
 	default:
 		return err
 	}
 	return &hinted{err, hint}
+}
+
+// setApart tells of a session whose run in the ledger cannot be gone on with: it was given up, or
+// the session's file was set back since.
+func setApart(err error) bool {
+	_, diverged := errors.AsType[*plugins.DivergedError](err)
+	return diverged || errors.Is(err, ledger.ErrAbandoned)
 }
 
 // goOn says how to go on with a run that has stopped. Without a session it must begin anew.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop"
@@ -30,13 +31,14 @@ func (a *app) inIsTerminal() bool {
 // what the model wants.
 func (t *agentTools) ask(ctx context.Context, q agentloop.Question) (agentloop.Answer, error) {
 	lines := t.app.typedLines()
-	lines.drop()
+	forgetTyped(t.app.in)
+	asked := time.Now() // what was typed before is no answer
 	arguments := onOneLine(q.Call.Arguments)
 	long := len([]rune(arguments)) > maxAsked
 	t.heard.quiet(func() { t.question(q, arguments, long) })
 	for {
 		t.heard.quiet(func() { fmt.Fprint(t.app.err, "[y] once  [s] for this session  [n] no > ") })
-		line, err := lines.next(ctx)
+		line, err := lines.after(ctx, asked)
 		switch {
 		case ctx.Err() != nil:
 			return agentloop.AnswerDeny, ctx.Err()

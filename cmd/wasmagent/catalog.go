@@ -120,7 +120,7 @@ func (a *app) sandbox(ctx context.Context) (*host.Engine, error) {
 }
 
 func (a *app) closeAtEnd(what string, closer func() error) {
-	a.atEnd = append(a.atEnd, func() {
+	a.onEnd(func() {
 		if err := closer(); err != nil {
 			a.log.Warn("not closed", "what", what, "error", err)
 		}

@@ -20,8 +20,8 @@ func (a *app) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Talk with a model that has the tools, line by line",
-		Long: `Talk with a model that can call the tools of the plugin directories. A line is what you say;
-the answer is shown as it comes, and each call as it runs.
+		Long: `Talk with a model that can call the tools of the plugin directories. A line is what you
+say; the answer is shown as it comes, and each call as it runs.
 
 Ctrl-C cancels what the model is at; at the prompt, a second one ends the chat, as Ctrl-D does.
 Without a terminal each line of stdin is said in turn.
@@ -149,11 +149,12 @@ func (c *chat) set(cancel context.CancelCauseFunc) {
 }
 
 // interrupted is an interrupt: it cancels the turn that goes on. At the prompt the first one only
-// says what a second one does. A turn that does not end is ended with the program.
+// says what a second one does, if somebody is there to read it. A turn that does not end is ended
+// with the program.
 func (c *chat) interrupted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.warned {
+	if c.warned || c.cancel == nil && !c.person {
 		return false
 	}
 	c.warned = true

@@ -35,6 +35,8 @@ type exit struct {
 var exits = []exit{
 	{exitHost, "host"},
 	{exitHost, "invalid_session"},
+	{exitHost, "io"},
+	{exitHost, "sdk"},
 	{exitUsage, "usage"},
 	{exitNotAllowed, "not_allowed"},
 	{exitNotFound, "not_found"},

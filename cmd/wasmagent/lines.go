@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // maxTyped is how many bytes a line of stdin may have.
@@ -18,10 +19,11 @@ type lineReader struct {
 	done  chan struct{} // closed when the command ends
 }
 
-// typed is a line, or the error that there are no more.
+// typed is a line, or the error that there are no more, and when it came.
 type typed struct {
 	text string
 	err  error
+	at   time.Time
 }
 
 // typedLines gives the one reader of stdin.
@@ -30,7 +32,7 @@ func (a *app) typedLines() *lineReader {
 		return a.typed
 	}
 	a.typed = &lineReader{make(chan typed), make(chan struct{})}
-	a.atEnd = append(a.atEnd, func() { close(a.typed.done) })
+	a.onEnd(func() { close(a.typed.done) })
 	go a.typed.read(a.in)
 	return a.typed
 }
@@ -39,6 +41,7 @@ func (l *lineReader) read(in io.Reader) {
 	r := bufio.NewReader(in)
 	for {
 		next := readTyped(r)
+		next.at = time.Now()
 		select {
 		case l.lines <- next:
 		case <-l.done:
@@ -70,27 +73,28 @@ func readTyped(r *bufio.Reader) typed {
 
 // next waits for a line. At the end of stdin the error is io.EOF.
 func (l *lineReader) next(ctx context.Context) (string, error) {
+	line, err := l.wait(ctx)
+	return line.text, err
+}
+
+func (l *lineReader) wait(ctx context.Context) (typed, error) {
 	select {
 	case line, ok := <-l.lines:
 		if !ok {
-			return "", io.EOF
+			return typed{}, io.EOF
 		}
-		return line.text, line.err
+		return line, line.err
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return typed{}, context.Cause(ctx)
 	}
 }
 
-// drop forgets lines that were typed before anybody asked for them.
-func (l *lineReader) drop() {
+// after waits for a line that came after a time. Those before are forgotten.
+func (l *lineReader) after(ctx context.Context, asked time.Time) (string, error) {
 	for {
-		select {
-		case line, ok := <-l.lines:
-			if !ok || line.err != nil {
-				return
-			}
-		default:
-			return
+		line, err := l.wait(ctx)
+		if err != nil || line.at.After(asked) {
+			return line.text, err
 		}
 	}
 }

@@ -48,16 +48,17 @@ type app struct {
 	configFile string      // --config; "" is that of the configuration directory
 	limits     host.Limits // of plugins; zero fields are the host's defaults
 	signals    signals
+	status     *statusLine // of stderr
 	typed      *lineReader // of stdin, once lines of it are wanted
 
 	ctx     context.Context // the running command's, for telling how it ended
 	started bool            // flags and arguments were good: errors from here on are no usage errors
 	log     *slog.Logger
 	engine  *host.Engine // nil until something is opened
-	atEnd   []func()
 
-	mu   sync.Mutex                // guards took
-	took map[string]host.CallStats // what the last call of a tool took, until it is logged
+	mu    sync.Mutex // guards the rest
+	atEnd []func()
+	took  map[string]host.CallStats // what the last call of a tool took, until it is logged
 }
 
 var (
@@ -161,11 +162,12 @@ func (a *app) prepare(c *cobra.Command, _ []string) error {
 	a.ctx = c.Context()
 	if a.timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(a.ctx, a.timeout, errTimeout)
-		a.atEnd = append(a.atEnd, cancel)
+		a.onEnd(cancel)
 		a.ctx = ctx
 		c.SetContext(ctx)
 	}
-	a.log = newLogger(a.err, a.logLevel, a.logFormat)
+	a.status = &statusLine{w: a.err}
+	a.log = newLogger(a.status, a.logLevel, a.logFormat)
 	a.started = true
 	return nil
 }
@@ -188,13 +190,23 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 // stopped, and nobody waits for it.
 const closeGrace = time.Second
 
+// onEnd has f called when the command ends.
+func (a *app) onEnd(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.atEnd = append(a.atEnd, f)
+}
+
 // close gives back what the command opened, the last thing first.
 func (a *app) close() {
 	early := a.ctx != nil && a.ctx.Err() != nil
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, f := range slices.Backward(a.atEnd) {
+		a.mu.Lock()
+		list := a.atEnd
+		a.mu.Unlock()
+		for _, f := range slices.Backward(list) {
 			f()
 		}
 	}()

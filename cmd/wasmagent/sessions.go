@@ -16,8 +16,8 @@ func (a *app) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List, show, fork and put away recorded conversations",
-		Long: `Look at the conversations that "run" and "chat" have recorded with --session, and manage them.
-"wasmagent run --resume NAME" and "wasmagent chat --resume NAME" go on with one.
+		Long: `Look at the conversations that "run" and "chat" have recorded with --session, and manage
+them. "wasmagent run --resume NAME" and "wasmagent chat --resume NAME" go on with one.
 They are files; docs/sessions.md tells what is in them.`,
 		Args: a.noSuchCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -185,8 +185,8 @@ func (a *app) sessionsArchiveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "archive NAME",
 		Short: "Put a session away, or take it back",
-		Long: `Put a session away: lists leave it out, and it cannot be gone on with. Nothing of it is lost;
-it can be shown and forked, and --undo takes it back.`,
+		Long: `Put a session away: lists leave it out, and it cannot be gone on with. Nothing of it is
+lost; it can be shown and forked, and --undo takes it back.`,
 		Args:              takes(1, 1, "one session"),
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(_ *cobra.Command, args []string) error {

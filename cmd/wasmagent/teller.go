@@ -18,7 +18,6 @@ type teller struct {
 	stream bool // text goes to stdout as it is written, as in a chat
 
 	mu     sync.Mutex
-	status *statusLine
 	open   bool  // stdout is in the middle of a line
 	failed error // of the last write
 
@@ -27,8 +26,8 @@ type teller struct {
 }
 
 func (a *app) newTeller(stream bool) *teller {
-	return &teller{app: a, stream: stream, status: &statusLine{w: a.err, on: isTerminal(a.err) &&
-		a.form == "text" && (!stream || !isTerminal(a.out))}}
+	a.status.on = isTerminal(a.err) && a.form == "text" && (!stream || !isTerminal(a.out))
+	return &teller{app: a, stream: stream}
 }
 
 // How much of a stranger's text a line of stderr shows, in characters.
@@ -67,14 +66,14 @@ func (t *teller) text(ev message.Event) {
 			t.say(ev.Text)
 		}
 	case message.ReasoningDelta:
-		t.status.show("%s is thinking", t.turn())
+		t.app.status.show("%s is thinking", t.turn())
 	case message.ToolStarted:
 		t.line("%s %s %s", t.paint().bold("call"), oneLine(ev.Call.Name),
 			shorten(ev.Call.Arguments, maxShownArguments))
-		t.status.show("%s: %s runs", t.turn(), oneLine(ev.Call.Name))
+		t.app.status.show("%s: %s runs", t.turn(), oneLine(ev.Call.Name))
 	case message.ToolCompleted:
 		t.result(ev.Result)
-		t.status.show("%s: waiting for the model", t.turn())
+		t.app.status.show("%s: waiting for the model", t.turn())
 	case message.TurnCompleted:
 		if t.stream {
 			t.endLine()
@@ -108,13 +107,15 @@ func (t *teller) result(r *message.Result) {
 }
 
 // turn says where the run is.
-func (t *teller) turn() string { return fmt.Sprintf("turn %d, %s", t.turns, count(t.calls, "call")) }
+func (t *teller) turn() string {
+	return fmt.Sprintf("turn %d, %s", t.turns, count(t.calls, "call"))
+}
 
 // begin tells that the model has been asked.
 func (t *teller) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.status.show("waiting for the model")
+	t.app.status.show("waiting for the model")
 }
 
 // note is a line of stderr, in every form.
@@ -152,13 +153,13 @@ func (t *teller) progress(id, tool string, p abi.Progress) {
 	if p.Total > 0 {
 		of += fmt.Sprintf(" of %v", p.Total)
 	}
-	t.status.show("%s: %s %s %s", t.turn(), tool, of, shorten(p.Message, maxShownArguments))
+	t.app.status.show("%s: %s %s %s", t.turn(), tool, of, shorten(p.Message, maxShownArguments))
 	t.app.log.Info("progress", "tool", tool, "done", p.Done, "total", p.Total, "message", p.Message)
 }
 
 // say writes a piece of the model's text to stdout.
 func (t *teller) say(text string) {
-	t.status.clear()
+	t.app.status.clear()
 	t.write(func(w io.Writer) error {
 		_, err := io.WriteString(w, visible(strings.ReplaceAll(text, "\r\n", "\n")))
 		return err
@@ -168,7 +169,7 @@ func (t *teller) say(text string) {
 
 // endLine ends the line of stdout that the model's text left open.
 func (t *teller) endLine() {
-	t.status.clear()
+	t.app.status.clear()
 	if t.open {
 		t.write(func(w io.Writer) error { _, err := io.WriteString(w, "\n"); return err })
 		t.open = false
@@ -210,8 +211,10 @@ func shorten(text string, most int) string {
 // statusLine is the last line of a terminal, which says what goes on until something else is
 // written.
 type statusLine struct {
-	w     io.Writer
-	on    bool // on a terminal
+	w  io.Writer
+	on bool // on a terminal
+
+	mu    sync.Mutex
 	shown bool
 }
 
@@ -220,14 +223,25 @@ const maxStatus = 79 // characters: a line that wraps could not be cleared
 func (s *statusLine) show(format string, args ...any) {
 	if s.on {
 		s.clear()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		fmt.Fprint(s.w, cut(fmt.Sprintf(format, args...), maxStatus))
 		s.shown = true
 	}
 }
 
-func (s *statusLine) clear() {
+func (s *statusLine) clear() { _, _ = s.Write(nil) }
+
+// Write writes in its place, for the log.
+func (s *statusLine) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.shown {
 		fmt.Fprint(s.w, "\r\x1b[K")
 		s.shown = false
 	}
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return s.w.Write(b)
 }
