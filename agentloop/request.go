@@ -80,7 +80,7 @@ func (o *offer) refresh(l *Loop) {
 			list = append(list, offered{spec, false})
 		}
 	}
-	if !l.outputs.Empty() {
+	if l.handles || !l.outputs.Empty() {
 		if l.own == nil {
 			l.own = plugins.NewRegistry(nil)
 			if err := l.own.Add(l.outputs.Tool()); err != nil {
