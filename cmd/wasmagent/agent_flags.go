@@ -49,15 +49,16 @@ func (a *app) settingFlags(cmd *cobra.Command, flags *agentFlags) {
 	f.SortFlags = false
 	flags.set = f
 	f.StringVar(&flags.provider, "provider", "",
-		"who answers: `openai`, anthropic, or script:FILE, which plays a file and asks no model")
+		"who answers, a `word`: openai, anthropic, or script:FILE, which plays a file and asks no model")
 	f.StringVar(&flags.model, "model", "", "the `model`")
 	f.StringVar(&flags.baseURL, "base-url", "", "the `address` of another server with the same API")
 	f.StringVar(&flags.keyEnv, "key-env", "",
 		"the environment `variable` with the key, which another server needs to be given")
 	f.StringVar(&flags.system, "system", "", "the system prompt: `text`, or @FILE")
-	f.IntVar(&flags.maxTurns, "max-turns", 0, "at most so many round trips with the model: a `number`")
+	f.IntVar(&flags.maxTurns, "max-turns", 0, "at most this `number` of round trips with the model")
 	f.StringVar(&flags.approval, "approval", "",
-		"which calls to ask for: `never`, on_request (those that do more than read) or untrusted (all)")
+		"which calls to ask for, a `word`: never, on_request (those that do more than read) or "+
+			"untrusted (all)")
 	f.BoolVar(&flags.parallel, "parallel", false,
 		"run calls of one turn side by side where their tools only read")
 	f.IntVar(&flags.budgetSteps, "budget-steps", 0, "stop after this `number` of requests")

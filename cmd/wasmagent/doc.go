@@ -20,7 +20,7 @@
 //
 // The files: main.go and root.go hold the frame, exits.go the exit codes, problem.go turns every
 // error into what is printed, print.go writes the three forms of output, catalog.go opens plugin
-// directories, and each command has a file of its own; those of the ledger begin with ledger_. Of
-// what run and chat share, agent.go makes the model, its tools and the session, teller.go tells what
+// directories, and each command has a file of its own; those of the ledger begin with ledger_.
+// Of what run and chat share, agent.go makes the model, its tools and the session, teller.go tells what
 // happens, ask.go asks for approval, and outcome.go says how a run ended.
 package main
