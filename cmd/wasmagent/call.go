@@ -85,11 +85,14 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 // goes to stdout as it comes.
 func (a *app) newCall(tool string, input json.RawMessage) plugins.Call {
 	return plugins.Call{
-		ID: "1", Tool: tool, Input: input,
-		Log: func(level abi.Level, text string) {
-			a.log.Log(a.ctx, slogLevel(level), text, "tool", tool)
-		},
-		Progress: a.progress,
+		ID: "1", Tool: tool, Input: input, Log: a.guestLog(tool), Progress: a.progress,
+	}
+}
+
+// guestLog takes what a tool logs into the log.
+func (a *app) guestLog(tool string) func(abi.Level, string) {
+	return func(level abi.Level, text string) {
+		a.log.Log(a.ctx, slogLevel(level), text, "tool", tool)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
-	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
 // effects are the words for what a tool does, the harmless first.
@@ -119,7 +118,7 @@ func (a *app) registryFor(tool plugins.Tool, rule plugins.Rule) (*plugins.Regist
 		}
 		return registryOf(tool, rule, nil)
 	}
-	a.record = &callLedger{app: a}
+	a.record = &callLedger{openingLedger: openingLedger{app: a}}
 	return registryOf(tool, rule, a.record)
 }
 
@@ -153,11 +152,10 @@ func attemptsOf(result plugins.Result, err error) int {
 	return result.Attempts
 }
 
-// callLedger is the ledger of one call. It opens the file when the call begins, and remembers where
-// the call is recorded, for what is told of it.
+// callLedger is the ledger of one call. It remembers where the call is recorded, for what is told of
+// it.
 type callLedger struct {
-	app   *app
-	book  *ledger.SQLite
+	openingLedger
 	place plugins.Place // zero: nothing was recorded
 	key   string
 	held  bool // the call has ended, and its key waits for a person
@@ -173,14 +171,7 @@ func (l *callLedger) at() string {
 
 // Begin implements plugins.Ledger.
 func (l *callLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, error) {
-	if l.book == nil {
-		opened, err := l.app.openLedger(ctx, nil)
-		if err != nil {
-			return plugins.Begun{}, err
-		}
-		l.book = opened
-	}
-	begun, err := l.book.Begin(ctx, in)
+	begun, err := l.openingLedger.Begin(ctx, in)
 	if err == nil && !begun.Done {
 		l.place, l.key = begun.Place, begun.Key
 	}
@@ -189,7 +180,7 @@ func (l *callLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begu
 
 // End implements plugins.Ledger.
 func (l *callLedger) End(ctx context.Context, id string, c plugins.Completion) error {
-	err := l.book.End(ctx, id, c)
+	err := l.openingLedger.End(ctx, id, c)
 	l.held = err != nil || c.State == plugins.Unknown
 	return err
 }

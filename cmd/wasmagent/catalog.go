@@ -100,7 +100,7 @@ func (a *app) loaderOptions(ctx context.Context) (*loader.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loader.Options{Engine: engine, Logger: a.log, Called: a.called}, nil
+	return &loader.Options{Engine: engine, Limits: a.limits, Logger: a.log, Called: a.called}, nil
 }
 
 // sandbox gives the engine, which is made when it is first needed and closes with the command.
@@ -120,7 +120,7 @@ func (a *app) sandbox(ctx context.Context) (*host.Engine, error) {
 }
 
 func (a *app) closeAtEnd(what string, closer func() error) {
-	a.atEnd = append(a.atEnd, func() {
+	a.onEnd(func() {
 		if err := closer(); err != nil {
 			a.log.Warn("not closed", "what", what, "error", err)
 		}

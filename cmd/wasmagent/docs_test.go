@@ -54,7 +54,8 @@ func TestDocs(t *testing.T) {
 	for _, e := range exits {
 		wants("an exit code", fmt.Sprintf("| %d | `%s` |", e.code, e.kind))
 	}
-	for _, shape := range []any{problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
+	for _, shape := range []any{outcome{}, progressEvent{}, agentProblem{}, sessionJSON{},
+		transcriptJSON{}, sessionChange{}, settingJSON{}, originJSON{}, problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
 		inspectJSON{}, linkJSON{}, memoryJSON{}, checkJSON{}, finding{}, demoJSON{}, demoCallJSON{},
 		versionJSON{}, engineJSON{},
 		compilingJSON{}, limitsJSON{}, progressJSON{}, pointerJSON{},

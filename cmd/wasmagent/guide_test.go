@@ -12,28 +12,36 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// What docs/ledger.md tells to type works, and gives what it shows, but for times and random names.
-func TestLedgerGuide(t *testing.T) {
+// What the guides tell to type works, and gives what they show, but for times and random names.
+func TestGuides(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a Go plugin")
 	}
-	page, err := os.ReadFile(filepath.Join(repository(), "docs", "ledger.md"))
-	if err != nil {
-		t.Fatal(err)
+	for _, page := range []string{"ledger.md", "agent.md"} {
+		t.Run(page, func(t *testing.T) { followGuide(t, page) })
 	}
-	var program, script, files strings.Builder
-	for _, block := range regexp.MustCompile("(?s)```(go|console)\n(.*?)```\n").
-		FindAllStringSubmatch(string(page), -1) {
-		switch {
-		case block[1] == "console":
+}
+
+// followGuide runs the commands of a page. Its Go program is the plugin pay, which the first guide
+// writes; a file in TOML has its name in its first line.
+func followGuide(t *testing.T, name string) {
+	var script, files strings.Builder
+	for _, block := range guideBlocks(t, name) {
+		switch first, _, _ := strings.Cut(block[2], "\n"); block[1] {
+		case "toml":
+			fmt.Fprintf(&files, "-- scratch/%s --\n%s", strings.TrimPrefix(first, "# "), block[2])
+		case "console":
 			guideScript(block[2], &script, &files)
-		case program.Len() == 0: // what comes later is for programs that embed wasmagent
-			program.WriteString(block[2])
+		}
+	}
+	for _, block := range guideBlocks(t, "ledger.md") {
+		if block[1] == "go" { // what comes later is for programs that embed wasmagent
+			fmt.Fprintf(&files, "-- scratch/pay/main.go --\n%s", block[2])
+			break
 		}
 	}
 	file := filepath.Join(t.TempDir(), "guide.txtar")
-	text := "env XDG_CACHE_HOME=$SHARED_HOME/cache\n" + script.String() + files.String() +
-		"-- scratch/pay/main.go --\n" + program.String()
+	text := "env XDG_CACHE_HOME=$SHARED_HOME/cache\n" + script.String() + files.String()
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +49,16 @@ func TestLedgerGuide(t *testing.T) {
 	p.Files = []string{file}
 	p.Cmds["shows"] = (&guide{names: map[string]string{}}).shows
 	testscript.Run(t, p)
+}
+
+// guideBlocks are the programs, files and commands of a page: each with its language and its text.
+func guideBlocks(t *testing.T, name string) [][]string {
+	page, err := os.ReadFile(filepath.Join(repository(), "docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile("(?s)```(go|console|toml)\n(.*?)```\n").
+		FindAllStringSubmatch(string(page), -1)
 }
 
 // guideScript turns commands, each behind a $, and what they write into lines of a script. The one
@@ -72,7 +90,7 @@ func quoteHash(command string) string {
 }
 
 var (
-	runNames = regexp.MustCompile(`call-[a-z2-7]{16}`)
+	runNames = regexp.MustCompile(`call-[a-z2-7]{16}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	times    = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`)
 )
 

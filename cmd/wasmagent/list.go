@@ -143,6 +143,12 @@ func (a *app) printListText(c *catalog) error {
 	case rows == 0:
 		fmt.Fprintf(a.err, "no tools in %s\n", c.origin)
 	}
+	a.tellWithheld(c)
+	return nil
+}
+
+// tellWithheld says what is not offered, and why.
+func (a *app) tellWithheld(c *catalog) {
 	paint := a.paint(a.err)
 	told := map[string]bool{} // a name that several plugins claim is a reason of each
 	for _, p := range c.plugins {
@@ -153,7 +159,6 @@ func (a *app) printListText(c *catalog) error {
 			}
 		}
 	}
-	return nil
 }
 
 // reasons tells why p or some of its tools are not offered.

@@ -36,6 +36,8 @@ func (e *hinted) Unwrap() error { return e.error }
 // reported is an error that its command has told all about already.
 type reported struct{ error }
 
+func (e *reported) Unwrap() error { return e.error }
+
 // problem is an error as it is printed, and its JSON form.
 type problem struct {
 	Kind      string          `json:"kind"`
@@ -66,7 +68,8 @@ type problem struct {
 	Attempts int    `json:"attempts,omitempty"` // when there was more than one
 	Message  string `json:"message"`
 	Hint     string `json:"hint,omitempty"`
-	Exit     int    `json:"exit"`
+	agentProblem
+	Exit int `json:"exit"`
 }
 
 // pointerJSON is one thing wrong with a value, and the JSON pointer of its place.
@@ -99,19 +102,29 @@ func (a *app) finish(command string, err error) int {
 
 // problemOf decides what became of a command that ended with err.
 func (a *app) problemOf(err error) problem {
-	p := problem{Exit: a.exitOf(err), Message: err.Error()}
-	p.Kind = kindOf(p.Exit)
+	p := problem{Message: err.Error()}
+	p.Exit, p.Kind = a.exitOf(err)
 	p.addToolError(err)
 	p.addLoadError(err)
 	p.addLedgerError(err)
+	p.addAgentError(err)
 	p.addRecord(a.record)
 	p.Hint = a.hintOf(p.Exit, err)
 	return p
 }
 
-// exitOf classifies err. A tool error comes first, since a plugin's own time limit matches a
-// context error too.
-func (a *app) exitOf(err error) int {
+// exitOf classifies err: its exit code and the word for it.
+func (a *app) exitOf(err error) (code int, kind string) {
+	code = a.codeOf(err)
+	if c, word, ok := agentExit(err); ok && code == exitHost {
+		return c, word
+	}
+	return code, kindOf(code)
+}
+
+// codeOf is the exit code of all errors but the agent's. A tool error comes first, since a plugin's
+// own time limit matches a context error too.
+func (a *app) codeOf(err error) int {
 	var tool *plugins.ToolError
 	if errors.As(err, &tool) {
 		return toolExits[tool.Kind]
@@ -218,6 +231,9 @@ func (a *app) hintOf(code int, err error) string {
 		return missing.hint
 	case errors.As(err, &failure) && failure.Permanent:
 		return "trying again cannot help: the tool says that it will fail the same way"
+	}
+	if hint := agentHint(err); hint != "" {
+		return hint
 	}
 	var limit *host.LimitError
 	var trap *host.TrapError

@@ -103,6 +103,12 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			m.Global("externref", true, asm.RefNull("externref"))
 		}}
 	},
+	"frail_fail":   frail(hosttest.Fail(abi.Failure{Message: "no funds"})),
+	"frail_trap":   frail(hosttest.Trap),
+	"frail_loop":   frail(hosttest.Loop),
+	"frail_grow":   frail(hosttest.Grow(1000)),
+	"frail_babble": frail(hosttest.Reply([]byte{0x81, 0xa2, 'o', 'k', 0xc1})),
+	"frail_nan":    frail(ok(abi.AppendFloat64(nil, math.NaN()))),
 	"chatty": body(hosttest.Then(
 		hosttest.Print(1, "to stdout\n"), hosttest.Print(2, "to stderr"), hosttest.Echo)),
 	"doomed": func(name string) hosttest.Plugin {
@@ -138,6 +144,9 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 func body(b hosttest.Body) func(string) hosttest.Plugin {
 	return func(name string) hosttest.Plugin { return hosttest.Plugin{Name: name, Call: b} }
 }
+
+// frail is a plugin that ends badly when it is called with the text hosttest.Bad, and else well.
+func frail(bad hosttest.Body) func(string) hosttest.Plugin { return body(hosttest.OnBad(bad)) }
 
 func ok(value abi.Raw) hosttest.Body {
 	return reply(&abi.Reply{Outcome: abi.OutcomeOK, Value: value})
