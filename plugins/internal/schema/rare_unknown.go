@@ -51,7 +51,7 @@ func refusals(dst map[string]string, e *jsonschema.ValidationError) {
 	}
 	document, place, _ := strings.Cut(e.SchemaURL, "#")
 	place, err := url.PathUnescape(place)
-	if document != schemaURL || err != nil { // one with an $id of its own, which is not looked for
+	if document != schemaURL || err != nil {
 		return
 	}
 	switch k := e.ErrorKind.(type) {

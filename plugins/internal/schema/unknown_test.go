@@ -44,7 +44,7 @@ func TestUnknownFieldIsNamed(t *testing.T) {
 			`at /a~1b/sise: unknown field; did you mean "size"? there are "size"`},
 		{`{"propertyNames":{"maxLength":40},"properties":{"a":{"$ref":"in"}},"$defs":{"in":{"$id":"in",` +
 			`"properties":{"size":{}},"additionalProperties":false}}}`, `{"a":{"sise":1}}`,
-			`at /a/sise: unknown field`},
+			`at /a/sise: unknown field; did you mean "size"? there are "size"`},
 		{`{"propertyNames":{"maxLength":40},"additionalProperties":false}`, `{"x":1}`,
 			`at /x: unknown field`},
 		{`{"propertyNames":{"maxLength":40},"properties":{"x":false}}`, `{"x":1}`,
