@@ -99,7 +99,7 @@ func (a *app) finish(command string, err error) int {
 
 // problemOf decides what became of a command that ended with err.
 func (a *app) problemOf(err error) problem {
-	p := problem{Exit: a.exitOf(err), Message: err.Error()}
+	p := problem{Exit: a.exitOf(err), Message: err.Error(), Tool: a.tool}
 	p.Kind = kindOf(p.Exit)
 	p.addToolError(err)
 	p.addLoadError(err)
