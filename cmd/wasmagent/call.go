@@ -69,6 +69,7 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 	if err != nil {
 		return err
 	}
+	a.tool = tool.Spec().Name
 	result, err := a.callLogged(ctx, registry, plugin, a.newCall(tool.Spec().Name, input))
 	if err != nil && (result.Value != nil || result.Content != nil) {
 		return a.tellUnrecorded(result, err)

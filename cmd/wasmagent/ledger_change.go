@@ -69,7 +69,7 @@ func (a *app) settled(run string, err error) error {
 const unknownResult = "null"
 
 func (a *app) ledgerResolveCommand() *cobra.Command {
-	var happened, didNot string
+	var happened, didNot, reason string
 	cmd := &cobra.Command{
 		Use:   "resolve RUN#POSITION --happened[=JSON | =@FILE] | --did-not-happen REASON",
 		Short: "Record what became of a call that nobody knew about",
@@ -80,6 +80,7 @@ tool is not run. If it did not, its key is free, and the next call with it runs.
 whose run comes to this call again gets the result, or is told that the call failed. It
 cannot be taken back. A call that is still running is refused.`,
 		Example: `  wasmagent ledger resolve call-6mbwx3vkdlnvtqpe#1 --happened='{"receipt": "R-17"}'
+  wasmagent ledger resolve call-6mbwx3vkdlnvtqpe#1 --happened --reason "on the statement"
   wasmagent ledger resolve call-6mbwx3vkdlnvtqpe#1 --did-not-happen "no charge at the bank"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && cmd.Flags().Changed("happened") {
@@ -92,7 +93,7 @@ cannot be taken back. A call that is still running is refused.`,
 		},
 		ValidArgsFunction: a.completePending,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			how, err := a.resolution(cmd, happened, didNot)
+			how, err := a.resolution(cmd, happened, didNot, reason)
 			if err != nil {
 				return err
 			}
@@ -106,11 +107,13 @@ cannot be taken back. A call that is still running is refused.`,
 	f.Lookup("happened").NoOptDefVal = unknownResult
 	f.StringVar(&didNot, "did-not-happen", "",
 		"it did not happen, and this `reason` tells how you know")
+	f.StringVar(&reason, "reason", "", "with --happened, a `text` to record with it")
 	return cmd
 }
 
 // resolution is what the flags say became of a call.
-func (a *app) resolution(cmd *cobra.Command, happened, didNot string) (ledger.Resolution, error) {
+func (a *app) resolution(cmd *cobra.Command, happened, didNot, reason string) (ledger.Resolution,
+	error) {
 	yes, no := cmd.Flags().Changed("happened"), cmd.Flags().Changed("did-not-happen")
 	switch {
 	case yes == no:
@@ -121,6 +124,9 @@ func (a *app) resolution(cmd *cobra.Command, happened, didNot string) (ledger.Re
 	case no && didNot == "":
 		return ledger.Resolution{}, &usageError{text: "--did-not-happen needs a reason",
 			hint: "it stays in the ledger for whoever asks how it was known"}
+	case no && cmd.Flags().Changed("reason"):
+		return ledger.Resolution{}, &usageError{text: "--reason goes with --happened",
+			hint: "--did-not-happen takes its reason itself"}
 	case no:
 		return ledger.Resolution{Reason: didNot}, nil
 	}
@@ -135,7 +141,7 @@ func (a *app) resolution(cmd *cobra.Command, happened, didNot string) (ledger.Re
 			hint: `a text is quoted: --happened='"done"'`,
 		}
 	}
-	return ledger.Resolution{Happened: true, Output: plugins.Output{Value: value}}, nil
+	return ledger.Resolution{Happened: true, Output: plugins.Output{Value: value}, Reason: reason}, nil
 }
 
 func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resolution) error {
@@ -151,11 +157,27 @@ func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resoluti
 		return a.noSuchRun(ctx, l, at.Run, a.settled(at.Run, undecided(err)))
 	}
 	c := changeJSON{Did: "resolved", Place: at.String(), Outcome: outcomes[plugins.Released]}
+	if err := c.addCall(ctx, l, at); err != nil {
+		return err
+	}
 	if !how.Happened {
 		return a.printChange(c, "resolved %s: it did not happen; the next call with its key runs", at)
 	}
 	c.Outcome = outcomes[plugins.Done]
 	return a.printChange(c, "resolved %s: it happened; later calls get its result", at)
+}
+
+// addCall tells which call it is about, as its last record has it.
+func (c *changeJSON) addCall(ctx context.Context, l *ledger.SQLite, at plugins.Place) error {
+	for r, err := range l.Records(ctx, at.Run) {
+		if _, tampered := errors.AsType[*ledger.TamperError](err); err != nil && !tampered {
+			return err
+		}
+		if r.Position == at.Position {
+			c.Tool, c.Scope, c.Key = r.Tool, r.Scope, r.Key
+		}
+	}
+	return nil
 }
 
 func (a *app) ledgerAbandonCommand() *cobra.Command {

@@ -102,7 +102,7 @@ func (a *app) finish(command string, err error) int {
 
 // problemOf decides what became of a command that ended with err.
 func (a *app) problemOf(err error) problem {
-	p := problem{Message: err.Error()}
+	p := problem{Message: err.Error(), Tool: a.tool}
 	p.Exit, p.Kind = a.exitOf(err)
 	p.addToolError(err)
 	p.addLoadError(err)
