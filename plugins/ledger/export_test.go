@@ -13,7 +13,12 @@ func OnBoundary(f func(where string)) { boundary = f }
 
 // Pragma sets something of the connection that writes.
 func (l *SQLite) Pragma(pragma string) error {
-	_, err := l.w.conn.ExecContext(context.Background(), "PRAGMA "+pragma)
+	return l.Exec("PRAGMA " + pragma)
+}
+
+// Exec carries out a statement on the connection that writes.
+func (l *SQLite) Exec(statement string) error {
+	_, err := l.w.conn.ExecContext(context.Background(), statement)
 	return err
 }
 
@@ -43,6 +48,9 @@ func (l *SQLite) PlanOfPlace() (plan string, err error) {
 	err = l.db.QueryRow("EXPLAIN QUERY PLAN "+selectPlace, "a", 1).Scan(&id, &parent, &unused, &plan)
 	return plan, err
 }
+
+// HashOf is the hash of a record that has these values.
+func HashOf(values ...any) [32]byte { return hashOf(values) }
 
 // Queued is how many operations wait for the next transaction.
 func (l *SQLite) Queued() int {

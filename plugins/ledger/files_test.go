@@ -145,10 +145,46 @@ func TestReadLeavesNoFiles(t *testing.T) {
 	begin(t, l, intent("b", 2))
 }
 
+// TestMarkIsTakenAway takes an owner's mark for a dead one's before it is locked, as another
+// process may: then nobody would find it, and this process would be taken for dead.
+func TestMarkIsTakenAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	taken := 0
+	ledger.OnBoundary(func(where string) {
+		if where != "owner locked" || taken == 2 {
+			return
+		}
+		taken++
+		marks := owners(t, path)
+		if len(marks) != 1 {
+			t.Fatalf("the marks %q", marks)
+		}
+		if err := os.Remove(marks[0]); err != nil {
+			t.Skip(err) // some systems remove no open file
+		}
+	})
+	t.Cleanup(func() { ledger.OnBoundary(nil) })
+	l := open(t, path)
+	if marks := owners(t, path); taken != 2 || len(marks) != 1 {
+		t.Errorf("taken %d times, the marks %q", taken, marks)
+	}
+	begin(t, l, intent("a", 1))
+	_, err := open(t, path).Begin(t.Context(), intent("a", 2))
+	if _, busy := errors.AsType[*plugins.RunBusyError](err); !busy {
+		t.Errorf("the run of a live process: %v", err)
+	}
+}
+
 // TestWritesAreSafe checks what a commit's promise hangs on: it waits for the disk, and a schema
-// that somebody else has changed calls no functions.
+// that somebody else has changed calls no functions. Nor can a statement write to the schema.
 func TestWritesAreSafe(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "l.db"))
+	if err := l.Pragma("writable_schema = 1"); err != nil {
+		t.Error(err)
+	}
+	if err := l.Exec("UPDATE sqlite_schema SET sql = sql"); err == nil {
+		t.Error("the schema can be written to")
+	}
 	for pragma, want := range map[string]int{"synchronous": 2, "trusted_schema": 0} {
 		if have, err := l.Setting(pragma); have != want || err != nil {
 			t.Errorf("%s is %d, want %d (%v)", pragma, have, want, err)
