@@ -171,11 +171,11 @@ func grants(granted []netip.Prefix, a netip.Addr, single bool) bool {
 // parseAddresses reads a rule's grant: an address or a range.
 func parseAddresses(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
-	if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
+	if addr, addrErr := netip.ParseAddr(text); addrErr == nil && addr.Zone() == "" {
 		prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
 	switch {
-	case err != nil || prefix.Addr().Zone() != "":
+	case err != nil:
 		return netip.Prefix{}, fmt.Errorf("is no address and no range such as 10.1.0.0/16")
 	case prefix.Addr().Is4In6():
 		return netip.Prefix{}, fmt.Errorf("is IPv4 in IPv6 form; write the IPv4 address")

@@ -107,16 +107,16 @@ func (st *stream) finish(whole bool) []byte {
 	if st.s == nil {
 		return st.out
 	}
+	n := len(st.pending)
 	if !whole {
-		st.pending = st.pending[:st.s.safe(st.pending)]
-		st.covered = min(st.covered, len(st.pending))
+		n = st.s.safe(st.pending)
 	}
-	st.advance(len(st.pending))
+	st.advance(n)
 	return st.out
 }
 
-// advance puts out the first n bytes of pending; for each position of them it is known whether a
-// form begins there. Forms that overlap are replaced as one.
+// advance puts out the first n bytes of pending, for each of which it is known whether a form begins
+// there: it may reach beyond n. Forms that overlap are replaced as one.
 func (st *stream) advance(n int) {
 	if n <= 0 {
 		return
@@ -143,7 +143,7 @@ func (st *stream) advance(n int) {
 	st.pending = append(st.pending[:0], text[n:]...)
 }
 
-// safe is where the last bytes of text that a form may begin with start.
+// safe is how much of a text that was cut off can be shown: up to where a form may have begun.
 func (s *scrubber) safe(text []byte) int {
 	for i := max(0, len(text)-s.max+1); i < len(text); i++ {
 		if s.begins(text[i:]) {

@@ -92,17 +92,17 @@ func fromCommand(ctx context.Context, args []string) (string, error) {
 		// What it wrote may be the secret: only how it ended is told.
 		return "", fmt.Errorf("%s: %w", args[0], err)
 	}
-	return trimNewline(out.String()), nil
+	return trimNewline(out.kept.String()), nil
 }
 
 // boundedBuffer keeps the first max bytes and takes the rest for nothing.
 type boundedBuffer struct {
-	bytes.Buffer
-	max int
+	kept bytes.Buffer // not embedded: its ReadFrom would have no bound
+	max  int
 }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), b.max-b.Len())])
+	b.kept.Write(p[:min(len(p), b.max-b.kept.Len())])
 	return len(p), nil
 }
 

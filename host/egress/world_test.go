@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -53,6 +54,7 @@ func (w *world) http(h http.HandlerFunc) int {
 func (w *world) https(h http.HandlerFunc) int {
 	w.t.Helper()
 	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes are refused on purpose
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{w.cert}}
 	s.StartTLS()
 	w.t.Cleanup(s.Close)
@@ -230,4 +232,11 @@ func (r *Response) header(name string) string {
 		}
 	}
 	return ""
+}
+
+func portText(port int) string { return strconv.Itoa(port) }
+
+// constant is a secret that is always the same.
+func constant(value string) Source {
+	return func(context.Context) (string, error) { return value, nil }
 }
