@@ -60,7 +60,8 @@ func TestPermit(t *testing.T) {
 		{"fd12::1", nil, private}, {"fc00::1", nil, private},
 		{"169.254.1.1", nil, linkLocal}, {"fe80::1", nil, linkLocal}, {"fe80::1%lo", nil, linkLocal},
 		{"100.64.0.1", nil, "a carrier-grade NAT address"},
-		{"0.0.0.0", nil, unspecified}, {"::", nil, unspecified}, {"0.1.2.3", nil, "a \"this network\" address"},
+		{"0.0.0.0", nil, unspecified}, {"::", nil, unspecified}, {"0.1.2.3", nil,
+			"a \"this network\" address"},
 		{"224.0.0.251", nil, multicast}, {"ff02::fb", nil, multicast},
 		{"255.255.255.255", nil, broadcast}, {"240.0.0.1", nil, reserved},
 		{"192.0.2.1", nil, documentation}, {"198.51.100.1", nil, documentation},
@@ -90,7 +91,8 @@ func TestPermit(t *testing.T) {
 		{"10.1.2.3", []string{"10.1.0.0/16"}, ""}, {"10.2.0.0", []string{"10.1.0.0/16"}, private},
 		{"fe80::1%lo", []string{"fe80::1"}, ""}, {"fd12::1", []string{"fd00::/8"}, ""},
 		{"169.254.169.254", []string{"169.254.0.0/16"}, metadata},
-		{"169.254.169.254", []string{"169.254.169.254"}, ""}, {"169.254.1.1", []string{"169.254.0.0/16"}, ""},
+		{"169.254.169.254", []string{"169.254.169.254"}, ""}, {"169.254.1.1",
+			[]string{"169.254.0.0/16"}, ""},
 		{"fd00:ec2::254", []string{"fd00::/8"}, metadata},
 		{"64:ff9b::1.1.1.1", []string{"64:ff9b::/96"}, ""},
 		{"64:ff9b::127.0.0.1", []string{"64:ff9b::/96"}, loopback},
@@ -101,7 +103,8 @@ func TestPermit(t *testing.T) {
 		{"2001:0:101:101::80ff:fffe", []string{"2001::/32"}, loopback}, // the client
 		{"2001:0:101:101::fefe:fefe", []string{"2001::/32"}, ""},
 		{"::127.0.0.1", []string{"::/96"}, loopback},
-		{"0.0.0.0", []string{"0.0.0.0/8"}, unspecified}, {"255.255.255.255", []string{"240.0.0.0/4"}, broadcast},
+		{"0.0.0.0", []string{"0.0.0.0/8"}, unspecified}, {"255.255.255.255", []string{"240.0.0.0/4"},
+			broadcast},
 		{"64:ff9b::", []string{"64:ff9b::/96"}, unspecified},
 	} {
 		var granted []netip.Prefix

@@ -12,8 +12,10 @@ import (
 
 const (
 	chunk = 32 << 10 // bytes read at once
-	// codedFactor is how many times the limit of a decoded body may come over the wire: a coding can
-	// also make a body longer, without end.
+	// codedSlack is how many bytes may come over the wire that decode to nothing, and codedFactor
+	// how many for each byte of the body. A coding can also make a body longer without end, and
+	// that takes far more time to decode than to send.
+	codedSlack  = 64 << 10
 	codedFactor = 2
 )
 
@@ -22,7 +24,26 @@ var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 // codingError is a body in a coding that was not asked for. It cannot be searched for secrets.
 type codingError struct{ coding string }
 
-func (e *codingError) Error() string { return "the answer is coded as " + e.coding + ", not as gzip" }
+func (e *codingError) Error() string {
+	return "the answer is coded as " + e.coding + ", not as gzip"
+}
+
+var errBloated = errors.New("its coding makes it longer than it is")
+
+// meter reads what is coded until left is used up.
+type meter struct {
+	r    io.Reader
+	left int64 // bytes
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if m.left < 0 {
+		return 0, errBloated
+	}
+	n, err := m.r.Read(p[:min(int64(len(p)), m.left+1)]) // one more, to see whether there is more
+	m.left -= int64(n)
+	return n, err
+}
 
 // readBody decodes and scrubs a body, up to limit bytes. An error means that the body is not whole
 // for another reason than the limit.
@@ -30,7 +51,7 @@ func readBody(resp *http.Response, limit int64, s *scrubber) ([]byte, bool, erro
 	if resp.Body == http.NoBody {
 		return nil, false, nil
 	}
-	raw := &io.LimitedReader{R: resp.Body, N: limit*codedFactor + 1}
+	raw := &meter{resp.Body, codedSlack}
 	body, err := decoder(resp.Header.Values("Content-Encoding"), raw)
 	if err != nil {
 		return nil, false, err
@@ -47,12 +68,10 @@ func readBody(resp *http.Response, limit int64, s *scrubber) ([]byte, bool, erro
 		truncated = int64(n) > left
 		n = int(min(int64(n), left))
 		left -= int64(n)
+		raw.left += codedFactor * int64(n)
 		st.write(buf[:n])
 	}
-	if raw.N <= 0 && err != nil {
-		truncated, err = true, nil
-	}
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && !truncated {
 		return nil, false, err
 	}
 	out := st.finish(!truncated)

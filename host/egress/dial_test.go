@@ -16,7 +16,8 @@ func hello(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("he
 func TestAddressIsCheckedWhenDialled(t *testing.T) {
 	w := newWorld(t)
 	port := w.http(hello)
-	for _, address := range []string{"127.0.0.1", "::1", "10.0.0.1", "169.254.169.254", "fd00:ec2::254",
+	for _, address := range []string{"127.0.0.1", "::1", "10.0.0.1", "169.254.169.254",
+		"fd00:ec2::254",
 		"100.64.0.1", "0.0.0.0", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "224.0.0.1"} {
 		w.names["in.test"] = func() []string { return []string{address} }
 		c := w.client(Options{Rules: []Rule{{Host: "in.test", Scheme: "http", Port: port}}})
@@ -99,7 +100,8 @@ func TestConnectionsOfRules(t *testing.T) {
 func TestRulesAddUp(t *testing.T) {
 	w := newWorld(t)
 	port := w.http(hello)
-	c := w.client(Options{Rules: []Rule{{Host: "*.test", Scheme: "http", Port: port}, local("a.test", port)}})
+	c := w.client(Options{Rules: []Rule{{Host: "*.test", Scheme: "http", Port: port}, local("a.test",
+		port)}})
 	get(t, c, "http://a.test:"+portText(port)+"/")
 }
 
@@ -130,7 +132,8 @@ func TestNetworkIsNoDenial(t *testing.T) {
 		"https://nowhere.test/":                   "no such host",
 	} {
 		e := refused(t, c, &Request{URL: url}, Network, "connection")
-		if !strings.Contains(e.Detail, say) && !strings.Contains(e.Detail, "HTTP response to HTTPS") || e.Sent || e.Fix != "" {
+		if !strings.Contains(e.Detail, say) && !strings.Contains(e.Detail, "HTTP response to HTTPS") ||
+			e.Sent || e.Fix != "" {
 			t.Errorf("%v", e)
 		}
 	}
@@ -161,7 +164,8 @@ func TestEnvironmentProxy(t *testing.T) {
 		t.Setenv(name, address("http", "127.0.0.1", proxy, ""))
 	}
 	port := w.http(hello)
-	get(t, w.client(Options{Rules: []Rule{local("a.test", port)}}), address("http", "a.test", port, "/"))
+	get(t, w.client(Options{Rules: []Rule{local("a.test", port)}}), address("http", "a.test", port,
+		"/"))
 }
 
 // TestNoHTTP2 shows that a server which would rather speak HTTP/2 is not asked to.

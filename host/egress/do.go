@@ -122,7 +122,7 @@ func (x *exchange) attempt(ctx context.Context, r *rule) (*http.Response, error)
 		return resp, nil
 	case errors.As(err, &refused):
 		return nil, x.refuseAddress(r, refused)
-	case !connected && ctx.Err() == nil:
+	case !connected && ctx.Err() == nil && x.client.life.Err() == nil:
 		return nil, x.noConnection(err)
 	}
 	return nil, err

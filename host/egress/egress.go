@@ -134,8 +134,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Scrub replaces the secrets that the client has used, and their common encodings, in a text that is
-// about to be shown, kept or handed on.
+// Scrub replaces the secrets that the client has used, and their common encodings, in a text that
+// is about to be shown, kept or handed on.
 func (c *Client) Scrub(text string) string { return c.scrub.Load().text(text) }
 
 // admit gives a request its time and its turn. After release, ctx is done.

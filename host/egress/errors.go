@@ -24,8 +24,8 @@ const (
 
 func (k Kind) Error() string { return string(k) }
 
-// Error is a request without an answer. Its texts have no secrets and no queries of URLs in them, and
-// nothing but printable ASCII of what the guest or a server wrote.
+// Error is a request without an answer. Its texts have no secrets and no queries of URLs in them,
+// and nothing but printable ASCII of what the guest or a server wrote.
 type Error struct {
 	Kind Kind
 	// Part is what the error is about: url, scheme, host, port, path, query, method, header, body,

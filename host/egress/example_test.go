@@ -21,7 +21,8 @@ func Example() {
 	at := netip.MustParseAddrPort(strings.TrimPrefix(server.URL, "http://"))
 
 	client, err := egress.New(&egress.Options{
-		Rules: []egress.Rule{{Host: "127.0.0.1", Scheme: "http", Port: int(at.Port()), SecretsOverHTTP: true}},
+		Rules: []egress.Rule{{Host: "127.0.0.1", Scheme: "http", Port: int(at.Port()),
+			SecretsOverHTTP: true}},
 		Secrets: []egress.Secret{{
 			Name:  "KEY",
 			From:  func(context.Context) (string, error) { return "correct horse", nil },
@@ -36,7 +37,8 @@ func Example() {
 
 	resp, err := client.Do(context.Background(), &egress.Request{URL: server.URL})
 	fmt.Printf("%d %s %v\n", resp.Status, resp.Body, err)
-	_, err = client.Do(context.Background(), &egress.Request{Method: "POST", URL: "https://example.org/x"})
+	_, err = client.Do(context.Background(), &egress.Request{Method: "POST",
+		URL: "https://example.org/x"})
 	fmt.Println(err, errors.Is(err, egress.Denied))
 	// Output:
 	// 200 hello, your key is [secret KEY] <nil>

@@ -110,7 +110,8 @@ var (
 		`'`, `&#x27;`, `/`, `&#x2F;`, "`", `&#x60;`, `=`, `&#x3D;`)
 	htmlPython = strings.NewReplacer(`&`, `&amp;`, `<`, `&lt;`, `>`, `&gt;`, `"`, `&quot;`,
 		`'`, `&#x27;`)
-	htmlPHP = strings.NewReplacer(`&`, `&amp;`, `<`, `&lt;`, `>`, `&gt;`, `"`, `&quot;`, `'`, `&#039;`)
+	htmlPHP = strings.NewReplacer(`&`, `&amp;`, `<`, `&lt;`, `>`, `&gt;`, `"`, `&quot;`,
+		`'`, `&#039;`)
 	htmlTag = strings.NewReplacer(`&`, `&amp;`, `<`, `&lt;`, `>`, `&gt;`)
 )
 

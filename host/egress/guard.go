@@ -67,9 +67,6 @@ func (x *exchange) refuseAddress(r *rule, refused *addressError) error {
 
 // noConnection is an error from before a request was sent, so that its text has no secrets in it.
 func (x *exchange) noConnection(err error) error {
-	if errors.Is(err, ErrClosed) {
-		return err
-	}
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		e := x.fail(Timeout, "connection", "no connection within %v", DialTimeout)
@@ -81,13 +78,13 @@ func (x *exchange) noConnection(err error) error {
 	return e
 }
 
-// explain turns an error into one that Do may give. Causes from after a request was sent may have an
-// answer's bytes in them: they are not kept.
+// explain turns an error into one that Do may give. Causes from after a request was sent may have
+// an answer's bytes in them: they are not kept.
 func (x *exchange) explain(ctx context.Context, err error) error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	if errors.Is(err, ErrClosed) || errors.Is(context.Cause(ctx), ErrClosed) {
+	if errors.Is(err, ErrClosed) || x.client.life.Err() != nil {
 		return ErrClosed
 	}
 	if ctx.Err() != nil {
@@ -97,7 +94,7 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	case errors.As(err, &coding):
 		return x.fail(Network, "answer", "%v", coding)
 	case strings.Contains(err.Error(), "server response headers exceeded"): // net/http has no type
-		return x.fail(TooLarge, "answer", "the answer's headers have more than %d bytes (limits.headers)",
+		return x.fail(TooLarge, "answer", "its headers have more than %d bytes (limits.headers)",
 			x.client.limits.Headers)
 	}
 	return x.fail(Network, "answer", "the answer is not whole or not HTTP: %v", err)

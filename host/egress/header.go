@@ -21,7 +21,8 @@ var framing = []string{"Accept-Encoding", "Connection", "Content-Length", "Expec
 var portable = append([]string{"Accept", "Accept-Language", "User-Agent"}, describing...)
 
 // describing are the headers that go with a body, and are dropped with it.
-var describing = []string{"Content-Encoding", "Content-Language", "Content-Location", "Content-Type"}
+var describing = []string{"Content-Encoding", "Content-Language", "Content-Location",
+	"Content-Type"}
 
 // hopByHop are headers of an answer that were for this client, and those that stopped being true
 // when it read the body.

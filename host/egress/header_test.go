@@ -48,7 +48,8 @@ func TestHeaderLimits(t *testing.T) {
 	}
 	refused(t, c, &Request{URL: url, Headers: append(many, many[0])}, TooLarge, "header")
 	get(t, c, url, Header{"X", strings.Repeat("y", 999)})
-	refused(t, c, &Request{URL: url, Headers: []Header{{"X", strings.Repeat("y", 1000)}}}, TooLarge, "header")
+	refused(t, c, &Request{URL: url, Headers: []Header{{"X", strings.Repeat("y", 1000)}}}, TooLarge,
+		"header")
 }
 
 // TestWire is what stands on the wire, to the byte.
@@ -116,7 +117,10 @@ func TestResponseHeaders(t *testing.T) {
 
 func TestMethods(t *testing.T) {
 	w := newWorld(t)
-	port := w.http(func(rw http.ResponseWriter, r *http.Request) { rw.Header().Set("X-Method", r.Method) })
+	port := w.http(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("X-Method",
+			r.Method)
+	})
 	rule := local("a.test", port)
 	rule.Methods = []string{"PROPFIND", "GET", "M-SEARCH"}
 	c := w.client(Options{Rules: []Rule{rule}})
@@ -128,7 +132,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s: %v %v", method, resp, err)
 		}
 	}
-	for _, method := range []string{"CONNECT", "TRACE", "get", "GET ", "GET / HTTP/1.1\r\nX: y\r\n\r\nGET",
+	for _, method := range []string{"CONNECT", "TRACE", "get", "GET ",
+		"GET / HTTP/1.1\r\nX: y\r\n\r\nGET",
 		"GÉT", "G\x00T", strings.Repeat("A", maxMethod+1), "POST", strings.Repeat("A", maxMethod)} {
 		refused(t, c, &Request{Method: method, URL: url}, Denied, "method")
 	}

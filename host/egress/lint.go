@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Warning is something that a rule or a secret does, or does not do, and that its writer may not have
-// meant.
+// Warning is something that a rule or a secret does, or does not do, and that its writer may not
+// have meant.
 type Warning struct {
 	Field string // as in rules[2].host
 	Text  string
@@ -16,8 +16,8 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Field + ": " + w.Text }
 
-// Lint says what the rules and secrets of opts do not do, and what they do beyond their look. Fields
-// that New refuses are skipped.
+// Lint says what the rules and secrets of opts do not do, and what they do beyond their look.
+// Fields that New refuses are skipped.
 func Lint(opts *Options) []Warning {
 	if opts == nil {
 		return nil

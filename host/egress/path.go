@@ -13,8 +13,8 @@ const upperHex = "0123456789ABCDEF"
 
 // canonicalPath gives the one spelling of a path: no dot segments, unreserved characters plain, all
 // others that need it percent-encoded in upper case. odd says that it has an encoded slash or bytes
-// that are not UTF-8: servers disagree about where such a path leads, so a rule for a part of a host
-// cannot judge it.
+// that are not UTF-8: servers disagree about where such a path leads, so a rule for a part of a
+// host cannot judge it.
 func canonicalPath(raw string) (path string, odd bool, err error) {
 	if raw == "" {
 		return "/", false, nil
@@ -148,4 +148,6 @@ func writePercent(b *strings.Builder, c byte) {
 func isUnreserved(b byte) bool { return isAlnum(b) || strings.IndexByte("-._~", b) >= 0 }
 
 // isPathByte reports whether RFC 3986 lets a byte stand in a segment as it is.
-func isPathByte(b byte) bool { return isUnreserved(b) || strings.IndexByte("!$&'()*+,;=:@", b) >= 0 }
+func isPathByte(b byte) bool {
+	return isUnreserved(b) || strings.IndexByte("!$&'()*+,;=:@", b) >= 0
+}

@@ -20,7 +20,8 @@ type script struct {
 func (s *script) serve(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	line := fmt.Sprintf("%s %s%s %q", r.Method, r.Host[:strings.IndexByte(r.Host, ':')], r.URL.Path, body)
+	line := fmt.Sprintf("%s %s%s %q", r.Method, r.Host[:strings.IndexByte(r.Host, ':')], r.URL.Path,
+		body)
 	for _, name := range []string{"Authorization", "Cookie", "Content-Type", "X-Guest", "Accept"} {
 		if v := r.Header.Get(name); v != "" {
 			line += " " + name
@@ -68,7 +69,8 @@ func TestRedirects(t *testing.T) {
 	} {
 		w, s := newWorld(t), &script{}
 		port := w.http(s.serve)
-		s.to = map[string]string{"/": c.status + " " + strings.ReplaceAll(c.location, "PORT", portText(port))}
+		s.to = map[string]string{"/": c.status + " " + strings.ReplaceAll(c.location, "PORT",
+			portText(port))}
 		client := w.client(Options{Rules: []Rule{local("a.test", port), local("b.test", port)}})
 		req := &Request{Method: c.method, URL: address("http", "a.test", port, "/"), Headers: guest}
 		if c.method[0] == 'P' {

@@ -11,8 +11,8 @@ import (
 )
 
 // Rule lets requests through. A zero field is the narrowest choice, so that {Host: "example.org"}
-// is: GET and HEAD, over https at its own port, any path, at public addresses. Rules add up: what one
-// of them allows in all its parts is allowed.
+// is: GET and HEAD, over https at its own port, any path, at public addresses. Rules add up: what
+// one of them allows in all its parts is allowed.
 type Rule struct {
 	// Host is a name, an address, or *. and a name: all names below that one, at any depth, but not
 	// that name itself. An address names itself, and needs no Addresses.
@@ -21,8 +21,8 @@ type Rule struct {
 	Port    int      // the scheme's own by default
 	Path    string   // what paths begin with, up to a slash; "" is all of them
 	Methods []string // GET and HEAD by default; never CONNECT or TRACE
-	// Addresses are addresses and ranges that are not public, which the host may be found at: such as
-	// 127.0.0.1 or 10.1.0.0/16. A metadata service's address must be written by itself.
+	// Addresses are addresses and ranges that are not public, which the host may be found at: such
+	// as 127.0.0.1 or 10.1.0.0/16. A metadata service's address must be written by itself.
 	Addresses []string
 	// SecretsOverHTTP lets secrets go over http, where whoever is on the way can read them.
 	SecretsOverHTTP bool
@@ -158,7 +158,7 @@ func (r *rule) compileMethods(c *checker) {
 	if len(r.source.Methods) == 0 {
 		return
 	}
-	r.methods = r.source.Methods
+	r.methods = slices.Clone(r.source.Methods)
 	for i, m := range r.methods {
 		if err := checkMethod(m); err != nil {
 			c.add(fmt.Sprintf("methods[%d]", i), m, "%v", err)

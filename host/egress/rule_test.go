@@ -53,12 +53,14 @@ func TestRuleErrors(t *testing.T) {
 		{Rule{Host: "a.test", Addresses: []string{"0.0.0.0"}}, "addresses[0]", "no host has"},
 		{Rule{Host: "a.test", Addresses: []string{"ff02::/16"}}, "addresses[0]", "no host has"},
 		{Rule{Host: "a.test", Addresses: []string{"fe80::1%lo"}}, "addresses[0]", "no address"},
-		{Rule{Host: "a.test", Addresses: []string{"::ffff:10.0.0.0/104"}}, "addresses[0]", "write the IPv4"},
+		{Rule{Host: "a.test", Addresses: []string{"::ffff:10.0.0.0/104"}}, "addresses[0]",
+			"write the IPv4"},
 		{Rule{Host: "a.test", SecretsOverHTTP: true}, "secrets_over_http", "needs scheme"},
 	} {
 		_, err := New(&Options{Rules: []Rule{{Host: "ok.test"}, c.rule}})
 		e := (*ConfigError)(nil)
-		if !errors.As(err, &e) || e.Field != "rules[1]."+c.field || !strings.Contains(e.Detail, c.detail) {
+		if !errors.As(err, &e) || e.Field != "rules[1]."+c.field || !strings.Contains(e.Detail,
+			c.detail) {
 			t.Errorf("%v: %v", c.rule, err)
 		}
 	}
@@ -69,7 +71,8 @@ func TestConfigErrorsAll(t *testing.T) {
 	_, err := New(&Options{Rules: []Rule{{Scheme: "x", Port: -1}, {Host: "*"}},
 		Secrets: []Secret{{Name: "!"}}, Limits: Limits{Time: -1, Request: -1, Response: -1, Headers: -1,
 			Concurrent: -1}})
-	for _, field := range []string{"rules[0].host", "rules[0].scheme", "rules[0].port", "rules[1].host",
+	for _, field := range []string{"rules[0].host", "rules[0].scheme", "rules[0].port",
+		"rules[1].host",
 		"secrets[0].name", "secrets[0].from", "secrets[0].hosts", "secrets[0].as", "limits.time",
 		"limits.request", "limits.response", "limits.headers", "limits.concurrent"} {
 		if !strings.Contains(err.Error(), field+": ") {

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,7 @@ const window = MinSecret
 type scrubber struct {
 	skip  [1 << 16]uint8
 	heads map[uint64][]form // by their first window bytes, the longest first
+	lower []string          // all forms in lower case, for names of headers
 	max   int               // bytes of the longest form
 }
 
@@ -32,6 +34,8 @@ func newScrubber(words []word) *scrubber {
 			s.add(form{text, marker(w.name)})
 		}
 	}
+	slices.Sort(s.lower)
+	s.lower = slices.Compact(s.lower)
 	return s
 }
 
@@ -42,6 +46,7 @@ func (s *scrubber) add(f form) {
 	}
 	head := binary.LittleEndian.Uint64([]byte(f.text[:window]))
 	s.heads[head] = append(s.heads[head], f)
+	s.lower = append(s.lower, strings.ToLower(f.text))
 	s.max = max(s.max, len(f.text))
 }
 
@@ -74,14 +79,7 @@ func (s *scrubber) inName(name string) bool {
 		return false
 	}
 	name = strings.ToLower(name)
-	for _, fs := range s.heads {
-		for _, f := range fs {
-			if strings.Contains(name, strings.ToLower(f.text)) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.lower, func(f string) bool { return strings.Contains(name, f) })
 }
 
 // stream scrubs a text that comes in pieces. What it puts out does not depend on how it was cut.
@@ -101,8 +99,8 @@ func (st *stream) write(p []byte) {
 	st.advance(len(st.pending) - st.s.max + 1)
 }
 
-// finish gives everything. If the text was cut off rather than whole, what could be the beginning of
-// a form at its end is dropped.
+// finish gives everything. If the text was cut off rather than whole, what could be the beginning
+// of a form at its end is dropped.
 func (st *stream) finish(whole bool) []byte {
 	if st.s == nil {
 		return st.out
@@ -115,8 +113,8 @@ func (st *stream) finish(whole bool) []byte {
 	return st.out
 }
 
-// advance puts out the first n bytes of pending, for each of which it is known whether a form begins
-// there: it may reach beyond n. Forms that overlap are replaced as one.
+// advance puts out the first n bytes of pending, for each of which it is known whether a form
+// begins there: it may reach beyond n. Forms that overlap are replaced as one.
 func (st *stream) advance(n int) {
 	if n <= 0 {
 		return

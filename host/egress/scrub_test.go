@@ -55,7 +55,8 @@ func TestBase64Within(t *testing.T) {
 }
 
 func TestFormsAreLongEnough(t *testing.T) {
-	for _, value := range []string{"12345678", "aaaaaaaa", "pässword", "\U0001F512\U0001F511", "K\u212aelvin", "\"\\/<>&'+"} {
+	for _, value := range []string{"12345678", "aaaaaaaa", "pässword", "\U0001F512\U0001F511",
+		"K\u212aelvin", "\"\\/<>&'+"} {
 		for _, form := range forms(value) {
 			if len(form) < window {
 				t.Errorf("%q: %q", value, form)
@@ -86,8 +87,8 @@ func naive(all []form, text string, n int) string {
 }
 
 // FuzzScrub shows that however a text is cut, the same comes out; that it is what looking at every
-// position gives; and that no form of a secret is in it. Secrets are letters and digits: one of other
-// characters could arise from what replaces it.
+// position gives; and that no form of a secret is in it. Secrets are letters and digits: one of
+// other characters could arise from what replaces it.
 func FuzzScrub(f *testing.F) {
 	f.Add("correcthorse", "horsebattery", "xx\x00yy\x01zz", uint64(3))
 	f.Add("aaaaaaaa", "aaaaaaaaaa", "\x00\x00a\x01", uint64(1))

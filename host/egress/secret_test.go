@@ -3,17 +3,10 @@ package egress
 import (
 	"context"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,7 +17,8 @@ import (
 
 const token = `s3cr3t/T0ken+with"odd'<chars>&=`
 
-// TestSecretIsSent shows what a server gets, and that the guest's URL and headers stay as they were.
+// TestSecretIsSent shows what a server gets, and that the guest's URL and headers stay as they
+// were.
 func TestSecretIsSent(t *testing.T) {
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+token))
 	for _, c := range []struct{ as, value, want string }{
@@ -159,7 +153,8 @@ func TestGuestCannotSetSecret(t *testing.T) {
 	c := w.client(Options{Rules: []Rule{secure("a.test", port)}, Secrets: []Secret{
 		{"A", constant(token), hosts, "bearer"}, {"B", constant(token), hosts, "header X-Key"},
 		{"C", constant(token), hosts, "query key"}}})
-	for _, h := range []Header{{"authorization", "x"}, {"AUTHORIZATION", ""}, {"X-Key", "x"}, {"x_key", "x"},
+	for _, h := range []Header{{"authorization", "x"}, {"AUTHORIZATION", ""}, {"X-Key", "x"},
+		{"x_key", "x"},
 		{"Range", "bytes=0-1"}, {"range", "bytes=1-2"}, {"If-Range", "x"}} {
 		e := refused(t, c, &Request{URL: address("https", "a.test", port, "/"), Headers: []Header{h}},
 			Denied, "header")
@@ -167,7 +162,8 @@ func TestGuestCannotSetSecret(t *testing.T) {
 			t.Error(e)
 		}
 	}
-	for _, q := range []string{"key=x", "a=1&key", "KEY=x", "%6bey=x", "a=1;key=x", "key[]=x", "&&key=", "+key=1",
+	for _, q := range []string{"key=x", "a=1&key", "KEY=x", "%6bey=x", "a=1;key=x", "key[]=x",
+		"&&key=", "+key=1",
 		"k%65y%5B0%5D=1"} {
 		refused(t, c, &Request{URL: address("https", "a.test", port, "/?"+q)}, Denied, "query")
 	}
@@ -183,7 +179,8 @@ func TestSecretOverHTTP(t *testing.T) {
 		http.Redirect(rw, r, address("http", "a.test", plain, "/"), http.StatusFound)
 	})
 	rule := local("a.test", plain)
-	opts := Options{Rules: []Rule{rule, secure("a.test", tls)}, Secrets: []Secret{{"TOKEN", constant(token),
+	opts := Options{Rules: []Rule{rule, secure("a.test", tls)}, Secrets: []Secret{{"TOKEN",
+		constant(token),
 		[]string{"a.test:" + portText(plain), "a.test:" + portText(tls)}, "bearer"}}}
 	c := w.client(opts)
 	e := refused(t, c, &Request{URL: address("http", "a.test", plain, "/")}, Denied, "secret")
@@ -192,128 +189,10 @@ func TestSecretOverHTTP(t *testing.T) {
 	}
 	refused(t, c, &Request{URL: address("https", "a.test", tls, "/")}, Denied, "secret")
 	opts.Rules[0] = parseRule(t, e.Fix)
-	for _, u := range []string{address("http", "a.test", plain, "/"), address("https", "a.test", tls, "/")} {
+	for _, u := range []string{address("http", "a.test", plain, "/"), address("https", "a.test", tls,
+		"/")} {
 		if resp := get(t, w.client(opts), u); resp.header("X-Had") != "true" {
 			t.Errorf("%+v", resp)
-		}
-	}
-}
-
-// TestReflection is a server that shows what it was sent, in all the ways that are looked for.
-func TestReflection(t *testing.T) {
-	b64, b64url := base64.StdEncoding, base64.URLEncoding
-	encoded, _ := json.Marshal(token)
-	ways := map[string]string{
-		"plain":        "x" + token + "y",
-		"twice":        token + token,
-		"base64":       b64.EncodeToString([]byte(token)),
-		"base64 +1":    b64.EncodeToString([]byte("a" + token)),
-		"base64 +2":    b64.EncodeToString([]byte("ab" + token + "c")),
-		"base64url":    b64url.EncodeToString([]byte("user:" + token)),
-		"raw base64":   base64.RawURLEncoding.EncodeToString([]byte(token)),
-		"query":        url.QueryEscape(token),
-		"path":         url.PathEscape(token),
-		"query base64": url.QueryEscape(b64.EncodeToString([]byte("us:" + token))),
-		"hex":          hex.EncodeToString([]byte(token)),
-		"HEX":          strings.ToUpper(hex.EncodeToString([]byte(token))),
-		"JSON":         string(encoded),
-		"Go":           fmt.Sprintf("%q", token),
-		"HTML":         html.EscapeString(token),
-		"reversed":     reversed(token),
-		"upper":        strings.ToUpper(token),
-		"lower":        strings.ToLower(token),
-	}
-	w := newWorld(t)
-	port := w.https(func(rw http.ResponseWriter, r *http.Request) {
-		text := ways[r.URL.Query().Get("way")]
-		rw.Header().Set("X-Echo", text)
-		rw.Header().Set("Set-Cookie", "a="+text)
-		rw.Header().Set("Etag", `"`+text+`"`)
-		rw.WriteHeader(http.StatusInternalServerError)
-		for i := range len(text) { // one chunk a byte
-			_, _ = rw.Write([]byte{text[i]})
-			rw.(http.Flusher).Flush()
-		}
-	})
-	c := w.client(Options{Rules: []Rule{secure("a.test", port)}, Secrets: []Secret{
-		{"TOKEN", constant(token), []string{"a.test:" + portText(port)}, "bearer"}}})
-	for way, text := range ways {
-		resp := get(t, c, address("https", "a.test", port, "/?way="+url.QueryEscape(way)))
-		all := fmt.Sprint(resp.Headers, string(resp.Body))
-		if strings.Count(all, "[secret TOKEN]") < 4 {
-			t.Errorf("%s: %s", way, all)
-		}
-		for i := range len(text) - 12 { // nothing as long as this is left of it
-			if strings.Contains(all, text[i:i+12]) {
-				t.Errorf("%s: %q is in %s", way, text[i:i+12], all)
-			}
-		}
-		if scrubbed := c.Scrub("log: " + text); !strings.Contains(scrubbed, "[secret TOKEN]") {
-			t.Errorf("%s: %s", way, scrubbed)
-		}
-	}
-}
-
-// TestReflectionInErrors is a server that answers with the secret in place of HTTP.
-func TestReflectionInErrors(t *testing.T) {
-	w := newWorld(t)
-	for _, answer := range []string{"%s\r\n\r\n", "HTTP/1.1 %s\r\n\r\n", "HTTP/1.1 200 OK\r\n%s\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: %s\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\n\r\nx",
-		"HTTP/1.1 302 Found\r\nLocation: http://%s/\r\n\r\n",
-		"HTTP/1.1 302 Found\r\nLocation: http://%s@b.test/\r\n\r\n",
-		"HTTP/1.1 302 Found\r\nLocation: http://%s.b.test/\r\n\r\n"} {
-		for _, value := range []string{token, "OnlyLetters", `quo"ted\secret`} {
-			port := w.raw(fmt.Sprintf(answer, value))
-			rule := local("a.test", port)
-			rule.SecretsOverHTTP = true
-			c := w.client(Options{Rules: []Rule{rule}, Secrets: []Secret{
-				{"TOKEN", constant(value), []string{"a.test:" + portText(port)}, "bearer"}}})
-			_, err := c.Do(t.Context(), &Request{URL: address("http", "a.test", port, "/")})
-			if err == nil {
-				t.Errorf("%q: no error", answer)
-				continue
-			}
-			for _, text := range []string{fmt.Sprintf("%v", err), fmt.Sprintf("%+v", err),
-				fmt.Sprintf("%#v", err), fmt.Sprint(errors.Unwrap(err))} {
-				text = strings.ToLower(strings.ReplaceAll(text, `\`, ""))
-				if strings.Contains(text, strings.ToLower(strings.ReplaceAll(value, `\`, ""))) {
-					t.Errorf("%q: %s", answer, text)
-				}
-			}
-		}
-	}
-}
-
-// TestReflectionInHeaderNames has a secret that is a header's name.
-func TestReflectionInHeaderNames(t *testing.T) {
-	w := newWorld(t)
-	port := w.https(func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("x-"+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "1")
-	})
-	c := w.client(Options{Rules: []Rule{secure("a.test", port)}, Secrets: []Secret{
-		{"TOKEN", constant("plainLetters123"), []string{"a.test:" + portText(port)}, "bearer"}}})
-	resp := get(t, c, address("https", "a.test", port, "/"))
-	if all := strings.ToLower(fmt.Sprint(resp.Headers)); strings.Contains(all, "plainletters123") {
-		t.Error(all)
-	}
-}
-
-// TestCutInSecret has the limit on a body in the middle of a secret: no beginning of it is left.
-func TestCutInSecret(t *testing.T) {
-	w := newWorld(t)
-	port := w.https(func(rw http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(rw, "12345"+token+"6") })
-	for limit := int64(1); limit < int64(len(token))+8; limit++ {
-		c := w.client(Options{Rules: []Rule{secure("a.test", port)}, Limits: Limits{Response: limit},
-			Secrets: []Secret{{"T", constant(token), []string{"a.test:" + portText(port)}, "bearer"}}})
-		resp := get(t, c, address("https", "a.test", port, "/"))
-		whole := "12345[secret T]6"
-		want := whole[:min(limit, 5)]
-		if limit >= int64(len(token))+5 {
-			want = whole[:min(int64(len(whole)), limit-int64(len(token))+10)]
-		}
-		if string(resp.Body) != want || resp.Truncated != (limit < int64(len(token))+6) {
-			t.Errorf("%d: %q %v, not %q", limit, resp.Body, resp.Truncated, want)
 		}
 	}
 }
@@ -330,7 +209,8 @@ func TestSecretErrors(t *testing.T) {
 		{Secret{"a b", constant(token), hosts, "bearer"}, "name", "letters"},
 		{Secret{"a]", constant(token), hosts, "bearer"}, "name", "letters"},
 		{Secret{"é", constant(token), hosts, "bearer"}, "name", "letters"},
-		{Secret{strings.Repeat("a", maxSecretName+1), constant(token), hosts, "bearer"}, "name", "letters"},
+		{Secret{strings.Repeat("a", maxSecretName+1), constant(token), hosts, "bearer"}, "name",
+			"letters"},
 		{Secret{"OK", constant(token), hosts, "bearer"}, "name", "twice"},
 		{Secret{"T", nil, hosts, "bearer"}, "from", "missing"},
 		{Secret{"T", constant(token), nil, "bearer"}, "hosts", "nowhere"},
@@ -351,7 +231,8 @@ func TestSecretErrors(t *testing.T) {
 	} {
 		_, err := New(&Options{Secrets: []Secret{ok, c.secret}})
 		e := (*ConfigError)(nil)
-		if !errors.As(err, &e) || e.Field != "secrets[1]."+c.field || !strings.Contains(e.Detail, c.detail) {
+		if !errors.As(err, &e) || e.Field != "secrets[1]."+c.field || !strings.Contains(e.Detail,
+			c.detail) {
 			t.Errorf("%+v: %v", c.secret, err)
 		}
 	}
@@ -388,8 +269,9 @@ func TestSecretValues(t *testing.T) {
 		{"bearer", "pässwörd", ""},
 	} {
 		limits := Limits{Headers: 64 << 10}
-		client := w.client(Options{Rules: []Rule{secure("a.test", port)}, Limits: limits, Secrets: []Secret{
-			{"TOKEN", constant(c.value), []string{"a.test:" + portText(port)}, c.as}}})
+		client := w.client(Options{Rules: []Rule{secure("a.test", port)}, Limits: limits,
+			Secrets: []Secret{
+				{"TOKEN", constant(c.value), []string{"a.test:" + portText(port)}, c.as}}})
 		url := address("https", "a.test", port, "/")
 		if c.detail == "" {
 			get(t, client, url)
@@ -448,7 +330,8 @@ func TestSecretLifetime(t *testing.T) {
 	})
 }
 
-// TestSecretIsAskedOnce has many requests that need a value at the same time, and one that gives up.
+// TestSecretIsAskedOnce has many requests that need a value at the same time, and one that gives
+// up.
 func TestSecretIsAskedOnce(t *testing.T) {
 	w := newWorld(t)
 	port := w.https(hello)
@@ -480,81 +363,5 @@ func TestSecretIsAskedOnce(t *testing.T) {
 	}
 	if asked.Load() != 1 {
 		t.Errorf("asked %d times", asked.Load())
-	}
-}
-
-func TestSources(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string, mode os.FileMode) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	t.Setenv("EGRESS_TEST_SECRET", "from the environment\n")
-	cases := []struct{ source, want string }{
-		{"env:EGRESS_TEST_SECRET", "from the environment"},
-		{"env:EGRESS_TEST_MISSING", "error: no variable EGRESS_TEST_MISSING"},
-		{"file:" + write("plain", "value", 0o600), "value"},
-		{"file:" + write("newline", "value\n", 0o600), "value"},
-		{"file:" + write("crlf", "value\r\n", 0o600), "value"},
-		{"file:" + write("newlines", "value\n\n", 0o600), "value\n"},
-		{"file:" + write("long", strings.Repeat("x", MaxSecret)+"\r\n", 0o600), strings.Repeat("x", MaxSecret)},
-		{"file:" + write("longer", strings.Repeat("x", 3*MaxSecret), 0o600), strings.Repeat("x", MaxSecret+3)},
-		{"file:" + filepath.Join(dir, "missing"), "error: no such file"},
-		{"file:" + dir, "error: not a regular file"},
-		{"file:/dev/zero", "error: not a regular file"},
-	}
-	if runtime.GOOS != "windows" {
-		cases = append(cases, []struct{ source, want string }{
-			{"cmd:" + write("ok", "#!/bin/sh\necho \"$1-$2\"; echo noise >&2\n", 0o700) + " a  b", "a-b"},
-			{"cmd:" + write("fails", "#!/bin/sh\necho the-secret; echo the-secret >&2; exit 3\n", 0o700),
-				"error: exit status 3"},
-			{"cmd:" + write("flood", "#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' x\n", 0o700),
-				strings.Repeat("x", MaxSecret+3)},
-			{"cmd:" + write("reads", "#!/bin/sh\ncat; echo end\n", 0o700), "end"},
-			{"cmd:" + filepath.Join(dir, "missing"), "error: no such file"},
-		}...)
-	}
-	for _, c := range cases {
-		from, err := ParseSource(c.source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := from(t.Context())
-		if want, fails := strings.CutPrefix(c.want, "error: "); fails {
-			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "the-secret") {
-				t.Errorf("%s: %v", c.source, err)
-			}
-		} else if got != c.want || err != nil {
-			t.Errorf("%s: %.40q %v", c.source, got, err)
-		}
-	}
-	for _, text := range []string{"", "TOKEN", "env:", "file:", "cmd:", "file:relative", "cmd:relative", "cmd: ",
-		"cmd:/bin/echo \"a b\"", "cmd:/bin/echo $HOME", "cmd:/bin/a | /bin/b", "vault:x", "file:/a\x00b"} {
-		if _, err := ParseSource(text); err == nil {
-			t.Errorf("%q is a source", text)
-		}
-	}
-}
-
-// TestCommandIsEnded has a command that outlives its caller's time.
-func TestCommandIsEnded(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("needs a shell")
-	}
-	path := filepath.Join(t.TempDir(), "slow")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	from, err := ParseSource("cmd:" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := from(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
 	}
 }

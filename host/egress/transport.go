@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// newTransport makes the connections of one rule. Each rule has its own, since a connection that one
-// rule may have is not another's.
+// newTransport makes the connections of one rule. Each rule has its own, since a connection that
+// one rule may have is not another's.
 func newTransport(d *dialer, r *rule, l Limits, roots *x509.CertPool) *http.Transport {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)

@@ -108,7 +108,8 @@ func (w *world) client(opts Options) *Client {
 
 // resolver answers over a pipe, so that no name leaves the process.
 func (w *world) resolver() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn,
+		error) {
 		ours, theirs := net.Pipe()
 		go func() {
 			defer ours.Close()
