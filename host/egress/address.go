@@ -110,6 +110,10 @@ func never(class string) bool {
 	return class == unspecified || class == multicast || class == broadcast
 }
 
+// suggestible reports whether an error may say how to grant a class. An operator who means to give a
+// plugin this machine's credentials does not need to be told by the plugin.
+func suggestible(class string) bool { return !never(class) && class != metadata }
+
 // embedded gives the IPv4 addresses that packets to an IPv6 address may end up at.
 func embedded(a netip.Addr) []netip.Addr {
 	if !a.Is6() {
@@ -133,7 +137,6 @@ func embedded(a netip.Addr) []netip.Addr {
 type addressError struct {
 	addr  netip.Addr
 	class string
-	never bool
 }
 
 func (e *addressError) Error() string { return fmt.Sprintf("%v, %s", e.addr, e.class) }
@@ -146,10 +149,8 @@ func permit(a netip.Addr, granted []netip.Prefix) error {
 	bare := a.WithZone("")
 	class := classOf(bare)
 	switch {
-	case never(class):
-		return &addressError{a, class, true}
-	case class != "" && !grants(granted, bare, class == metadata):
-		return &addressError{a, class, false}
+	case never(class), class != "" && !grants(granted, bare, class == metadata):
+		return &addressError{a, class}
 	}
 	for _, inner := range embedded(bare) {
 		if err := permit(inner, granted); err != nil {

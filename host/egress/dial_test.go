@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,7 +27,9 @@ func TestAddressIsCheckedWhenDialled(t *testing.T) {
 		if !strings.HasPrefix(e.Detail, "in.test is at ") || e.Sent {
 			t.Errorf("%s: %v", address, e)
 		}
-		if can := !strings.Contains("0.0.0.0 224.0.0.1", address); can != (e.Fix != "") {
+		never := e.Fix == ""
+		if never != slices.Contains([]string{"0.0.0.0", "224.0.0.1", "169.254.169.254",
+			"fd00:ec2::254"}, address) {
 			t.Errorf("%s: %v", address, e)
 		}
 	}
@@ -156,16 +160,25 @@ func TestCertificate(t *testing.T) {
 	get(t, c, address("https", "a.test", port, "/"))
 }
 
-// TestEnvironmentProxy shows that a proxy of the environment is not asked.
-func TestEnvironmentProxy(t *testing.T) {
-	w := newWorld(t)
-	proxy := w.http(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") })
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
-		t.Setenv(name, address("http", "127.0.0.1", proxy, ""))
+// TestNoProxy looks at the field: net/http reads the environment once in a process, so that a test
+// which sets a proxy there would only sometimes see it.
+func TestNoProxy(t *testing.T) {
+	c := newWorld(t).client(Options{Rules: []Rule{{Host: "a.test"}}})
+	if c.rules[0].transport.Proxy != nil {
+		t.Error("the environment could name a proxy")
 	}
-	port := w.http(hello)
-	get(t, w.client(Options{Rules: []Rule{local("a.test", port)}}), address("http", "a.test", port,
-		"/"))
+}
+
+// TestDialAfterClose is about a dial that the transport began before the client was closed.
+func TestDialAfterClose(t *testing.T) {
+	port := newWorld(t).http(hello)
+	d := newDialer(nil, t.Context())
+	d.close()
+	granted := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	c, err := d.dial(t.Context(), "tcp", "127.0.0.1:"+portText(port), granted)
+	if c != nil || err != ErrClosed {
+		t.Errorf("%v %v", c, err)
+	}
 }
 
 // TestNoHTTP2 shows that a server which would rather speak HTTP/2 is not asked to.

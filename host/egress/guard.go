@@ -56,7 +56,7 @@ func (x *exchange) withoutSecrets(next *target) error {
 // refuseAddress says what a name resolved to.
 func (x *exchange) refuseAddress(r *rule, refused *addressError) error {
 	e := x.fail(Denied, "address", "%s is at %v", x.target.host, refused)
-	if refused.never {
+	if !suggestible(refused.class) {
 		return e
 	}
 	fix := r.source

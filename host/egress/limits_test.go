@@ -276,7 +276,7 @@ func TestClose(t *testing.T) {
 	w := newWorld(t)
 	port := w.http(func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-release })
 	t.Cleanup(func() { close(release) })
-	c := w.client(Options{Rules: []Rule{local("a.test", port)}, Limits: Limits{Concurrent: 4}})
+	c := w.client(Options{Rules: []Rule{local("a.test", port)}, Limits: Limits{Concurrent: 4, Time: time.Hour}})
 	errs := make(chan error)
 	for range 8 { // four wait for their turn
 		go func() {

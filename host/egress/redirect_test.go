@@ -64,14 +64,17 @@ func TestRedirects(t *testing.T) {
 		{"HEAD", "302", "/end", `HEAD a.test/end ""` + noBody},
 		{"POST", "307", "http://b.test:PORT/end", `POST b.test/end "body"` + portable},
 		{"POST", "302", "http://b.test:PORT/end", `GET b.test/end "" Accept`},
+		{"POST", "307", "http://a.test:OTHER/end", `POST a.test/end "body"` + portable},
 		{"GET", "302", "//b.test:PORT/end#fragment", `GET b.test/end "" Accept`},
 		{"GET", "302", "http://A.TEST:PORT/x/../end", `GET a.test/end ""` + noBody},
 	} {
 		w, s := newWorld(t), &script{}
 		port := w.http(s.serve)
-		s.to = map[string]string{"/": c.status + " " + strings.ReplaceAll(c.location, "PORT",
-			portText(port))}
-		client := w.client(Options{Rules: []Rule{local("a.test", port), local("b.test", port)}})
+		other := w.http(s.serve)
+		ports := strings.NewReplacer("PORT", portText(port), "OTHER", portText(other))
+		s.to = map[string]string{"/": c.status + " " + ports.Replace(c.location)}
+		client := w.client(Options{Rules: []Rule{local("a.test", port), local("a.test", other),
+			local("b.test", port)}})
 		req := &Request{Method: c.method, URL: address("http", "a.test", port, "/"), Headers: guest}
 		if c.method[0] == 'P' {
 			req.Body = []byte("body")

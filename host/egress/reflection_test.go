@@ -116,6 +116,37 @@ func TestReflectionInHeaderNames(t *testing.T) {
 	}
 }
 
+// TestGrownBody has a limit that the body keeps, and not what stands for the secret in it.
+func TestGrownBody(t *testing.T) {
+	w := newWorld(t)
+	port := w.https(func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(rw, "tokenABC")
+	})
+	for limit, want := range map[int64]string{9: "[secret T", 10: "[secret T]"} {
+		c := w.client(Options{Rules: []Rule{secure("a.test", port)}, Limits: Limits{Response: limit},
+			Secrets: []Secret{{"T", constant("tokenABC"), []string{"a.test:" + portText(port)}, "bearer"}}})
+		resp := get(t, c, address("https", "a.test", port, "/"))
+		if string(resp.Body) != want || resp.Truncated != (limit == 9) {
+			t.Errorf("%d: %q %v", limit, resp.Body, resp.Truncated)
+		}
+	}
+}
+
+// TestPasswordAlone shows that a password is looked for without its user.
+func TestPasswordAlone(t *testing.T) {
+	w := newWorld(t)
+	port := w.https(func(rw http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		_, _ = io.WriteString(rw, password)
+	})
+	c := w.client(Options{Rules: []Rule{secure("a.test", port)}, Secrets: []Secret{
+		{"T", constant("user:" + token), []string{"a.test:" + portText(port)}, "basic"}}})
+	resp := get(t, c, address("https", "a.test", port, "/"))
+	if string(resp.Body) != "[secret T]" {
+		t.Errorf("%s", resp.Body)
+	}
+}
+
 // TestCutInSecret has the limit on a body in the middle of a secret: no beginning of it is left.
 func TestCutInSecret(t *testing.T) {
 	w := newWorld(t)

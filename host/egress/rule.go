@@ -252,9 +252,7 @@ type denial struct{ part, detail, fix string }
 // would allow it.
 func newDenial(nearest *rule, part string, t *target, method string) *denial {
 	if nearest == nil {
-		fix := Rule{Host: t.bracketed()}
-		fix.reach(t, method)
-		return &denial{"host", fmt.Sprintf("no rule allows the host %s", t.host), fix.String()}
+		return newHostDenial(t, method)
 	}
 	fix, detail := nearest.source, ""
 	switch part {
@@ -274,6 +272,23 @@ func newDenial(nearest *rule, part string, t *target, method string) *denial {
 	}
 	fix.reach(t, method)
 	return &denial{part, detail, fix.String()}
+}
+
+func newHostDenial(t *target, method string) *denial {
+	d := &denial{"host", "no rule allows the host " + t.host, ""}
+	class := ""
+	if addr, err := netip.ParseAddr(t.host); err == nil {
+		class = classOf(addr)
+	}
+	if class != "" {
+		d.detail += ", " + class
+	}
+	if suggestible(class) {
+		fix := Rule{Host: t.bracketed()}
+		fix.reach(t, method)
+		d.fix = fix.String()
+	}
+	return d
 }
 
 // reach widens r to a target's scheme and port and to a method.

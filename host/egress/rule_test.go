@@ -127,7 +127,10 @@ func TestJudge(t *testing.T) {
 		{"GET", "http://x.w.test/", "scheme", "no rule for x.w.test allows http"},
 		{"GET", "https://w.test/", "host", "no rule allows the host w.test"},
 		{"PUT", "http://b.test:81/", "host", "no rule allows the host b.test"},
-		{"GET", "https://[2001:db8::1]/", "host", "no rule allows the host 2001:db8::1"},
+		{"GET", "https://[2001:db8::1]/", "host", "no rule allows the host 2001:db8::1, a documentation"},
+		{"GET", "https://127.0.0.1/", "host", "no rule allows the host 127.0.0.1, a loopback address"},
+		{"GET", "https://169.254.169.254/", "host", "169.254.169.254, a cloud metadata address"},
+		{"GET", "https://0.0.0.0/", "host", "0.0.0.0, the unspecified address"},
 	} {
 		u, f := parseTarget(c.url)
 		if f != nil {
@@ -143,6 +146,9 @@ func TestJudge(t *testing.T) {
 		if d == nil || d.part != c.part || !strings.Contains(d.detail, c.detail) {
 			t.Errorf("%s %s: %+v", c.method, c.url, d)
 			continue
+		}
+		if d.fix == "" && (strings.Contains(c.url, "169.254") || strings.Contains(c.url, "0.0.0.0")) {
+			continue // what nobody should be led to
 		}
 		fixed := mustCompile(t, append(slices.Clone(sources), parseRule(t, d.fix)))
 		if _, d := judge(fixed, &u, c.method); d != nil {

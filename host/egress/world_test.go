@@ -56,6 +56,7 @@ func (w *world) https(h http.HandlerFunc) int {
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes are refused on purpose
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{w.cert}}
+	s.EnableHTTP2 = true // for whoever asks
 	s.StartTLS()
 	w.t.Cleanup(s.Close)
 	return portOf(w.t, s.Listener.Addr())
