@@ -29,6 +29,7 @@ var arrows = map[string][]string{
 	"cmd/wasmagent":       {"..."},
 	"host":                {"abi", "abi/...", "host/..."},
 	"host/conform":        {"abi", "abi/...", "host"},
+	"host/egress":         {},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "plugins"},
