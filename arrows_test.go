@@ -14,7 +14,7 @@ const module = "github.com/wasmagent/wasmagent"
 // arrows says which packages of this module each package may import. "x/..." means x and all below
 // it. A package that is not named here is an error: adding one is a visible change of this table.
 var arrows = map[string][]string{
-	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
+	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger", "policy"},
 	"abi":                 {},
 	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
@@ -25,16 +25,18 @@ var arrows = map[string][]string{
 	"abi/abihost":         {"abi", "abi/transcode"},
 	"abi/transcode":       {},
 	"build":               {"abi", "abi/abihost", "host"},
-	"config":              {},
+	"config":              {"internal/tomlfile"},
 	"cmd/wasmagent":       {"..."},
 	"host":                {"abi", "abi/...", "host/..."},
 	"host/conform":        {"abi", "abi/...", "host"},
+	"internal/tomlfile":   {},
 	"host/egress":         {},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "plugins"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
+	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},
 	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
 	"plugins/excerpt":     {"abi", "plugins"},
 	"plugins/ledger":      {"abi", "plugins"},
@@ -55,7 +57,7 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":     {"host", "host/..."},
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
-	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "plugins/ledger"},
+	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "plugins/ledger", "policy"},
 	"modernc.org/sqlite":                {"plugins/ledger"},
 	"github.com/cenkalti/backoff/v5":    {"agentloop/provider/internal/wire", "plugins"},
 }
