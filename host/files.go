@@ -1,5 +1,14 @@
 package host
 
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/mount"
+)
+
 // Mount lets a plugin see a directory or a single file.
 type Mount struct {
 	// Host is the absolute path of a directory or of a regular file; "" with Scratch. It is opened
@@ -23,3 +32,44 @@ const (
 	DefaultMountBytes = 64 << 20 // bytes
 	DefaultMountFiles = 1000
 )
+
+// openMounts opens what a plugin was granted of files; nil when that is nothing.
+func openMounts(list []Mount) (*mount.Set, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	if len(list) > MaxMounts {
+		return nil, fmt.Errorf("%d mounts, more than %d", len(list), MaxMounts)
+	}
+	mounts := make([]mount.Mount, len(list))
+	for i, m := range list {
+		if m.Bytes < 0 || m.Files < 0 {
+			return nil, &MountError{m, errors.New("a quota is negative")}
+		}
+		mounts[i] = mount.Mount{Host: m.Host, Guest: m.Guest, Write: m.Write, Scratch: m.Scratch,
+			Bytes: cmp.Or(m.Bytes, DefaultMountBytes), Files: cmp.Or(m.Files, DefaultMountFiles)}
+	}
+	set, err := mount.Open(mounts)
+	if e, ok := errors.AsType[*mount.Error](err); ok {
+		return nil, &MountError{list[e.Index], e.Err}
+	}
+	return set, err
+}
+
+// filesGuest is what the files of an instance ask of it.
+func (in *instance) filesGuest() mount.Guest {
+	return mount.Guest{
+		Ready: func() bool { return in.run.inCall() },
+		Away:  in.away,
+		Spend: func(bytes int) { in.charge(uint64(bytes)) },
+		Wrote: func() { in.run.effects.Files++ },
+		Missing: func(text string) {
+			in.run.note = text
+			in.say(abi.LevelInfo, text)
+		},
+		Trouble: func(err error) {
+			in.module.engine.logger.Warn("closing a plugin's files", "digest", in.module.Digest(),
+				"error", err)
+		},
+	}
+}

@@ -168,6 +168,7 @@ type CallStats struct {
 	Stderr  string        // what it wrote there, its beginning and end, 4 KiB at most
 	Dropped int           // log lines and progress reports over Limits.LogRate
 	Effects Effects       // what it did outside its memory
+	Note    string        // what the host knows besides: a path that is not there, and which are
 }
 
 // Effects counts what an attempt did outside the guest's memory, or may have done: a guest that
