@@ -169,7 +169,7 @@ func (p *plugin) admit(k *known) error {
 		return err
 	}
 	if needs := p.decision.Host.Missing(&p.Manifest.Needs); len(needs) > 0 {
-		return p.refuse(needs)
+		return NotAllowed(&p.Plugin, needs)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ var errImpure = errors.New("it describes itself differently than when it was lis
 func (p *plugin) compile(ctx context.Context, wasm []byte) (*host.Module, error) {
 	module, err := p.engine.Compile(ctx, wasm, p.decision.Host)
 	if need, ok := errors.AsType[*host.GrantError](err); ok {
-		return nil, p.refuse(need.Missing)
+		return nil, NotAllowed(&p.Plugin, need.Missing)
 	}
 	return module, err
 }

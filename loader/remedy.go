@@ -7,10 +7,11 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 )
 
-// refuse makes the error of a plugin that needs what is not granted.
-func (p *Plugin) refuse(needs []string) *NotAllowedError {
+// NotAllowed makes the error of a plugin that needs what is not granted or, without needs, approval.
+func NotAllowed(p *Plugin, needs []string) *NotAllowedError {
 	return &NotAllowedError{
-		Plugin: p.Name, Path: p.Path, Needs: needs, Allow: allowCommand(p.Name, needs, &p.Manifest.Needs),
+		Plugin: p.Name, Path: p.Path, Needs: needs, Approval: len(needs) == 0,
+		Allow: allowCommand(p.Name, needs, &p.Manifest.Needs),
 	}
 }
 
