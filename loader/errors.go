@@ -33,7 +33,7 @@ type NotAllowedError struct {
 }
 
 func (e *NotAllowedError) Error() string {
-	why := "it needs " + strings.Join(e.Needs, ", ") + ", which is not granted"
+	why := "it needs " + strings.Join(e.Needs, ", ") + ", and nobody granted that"
 	switch {
 	case e.Approval && len(e.Changed) > 0:
 		why = "it needs approval, since its " +
@@ -41,7 +41,7 @@ func (e *NotAllowedError) Error() string {
 	case e.Approval:
 		why = "it needs approval of what is granted to it"
 	}
-	return fmt.Sprintf("plugin %q (%s) is not allowed: %s: %s",
+	return fmt.Sprintf("plugin %q (%s) is not allowed: %s; to allow it: %s",
 		e.Plugin, show(e.Path), why, show(e.Allow))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmagent/wasmagent/config"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/egress"
+	"github.com/wasmagent/wasmagent/host/kv"
 	"github.com/wasmagent/wasmagent/internal/tomlfile"
 	"github.com/wasmagent/wasmagent/loader"
 )
@@ -49,6 +50,7 @@ type Policy struct {
 
 	mu      sync.Mutex
 	clients map[string]*egress.Client // by plugin
+	store   *kv.Store                 // nil until a plugin is granted a space
 	closed  bool
 }
 
@@ -79,16 +81,19 @@ func Open(file string, opts *Options) (*Policy, error) {
 	return p, nil
 }
 
-// Close ends the requests that are under way. The Dirs that use the policy are closed before it. It
+// Close ends the requests that are under way, and closes what plugins keep. The Dirs that use the policy are closed before it. It
 // may be called twice.
 func (p *Policy) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	clients := slices.Collect(maps.Values(p.clients))
+	clients, store := slices.Collect(maps.Values(p.clients)), p.store
 	p.mu.Unlock()
 	var errs []error
 	for _, c := range clients {
 		errs = append(errs, c.Close())
+	}
+	if store != nil {
+		errs = append(errs, store.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -210,8 +215,25 @@ func (p *Policy) kept(pl *loader.Plugin) []place {
 	return all
 }
 
-// space gives what the plugin keeps from call to call.
-func (p *Policy) space(pl *loader.Plugin) (host.KV, error) { return nil, errors.New("no store") }
+// space gives what the plugin keeps from call to call: a namesake elsewhere has another.
+func (p *Policy) space(pl *loader.Plugin) (host.KV, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, host.ErrClosed
+	}
+	if p.store == nil {
+		store, err := kv.Open(filepath.Join(p.opts.StateDir, "kv"))
+		if err != nil {
+			return nil, err
+		}
+		p.store = store
+	}
+	return p.store.Space(scopeOf(pl)), nil
+}
+
+// scopeOf names a plugin among all of this machine.
+func scopeOf(pl *loader.Plugin) string { return pl.Dir + "#" + pl.Name }
 
 // client gives the plugin's own HTTP client: no connection is ever another's.
 func (p *Policy) client(pl *loader.Plugin, s *section, l egress.Limits) (*egress.Client, error) {
@@ -220,7 +242,7 @@ func (p *Policy) client(pl *loader.Plugin, s *section, l egress.Limits) (*egress
 	if p.closed {
 		return nil, host.ErrClosed
 	}
-	key := pl.Dir + "#" + pl.Name
+	key := scopeOf(pl)
 	if c := p.clients[key]; c != nil {
 		return c, nil
 	}

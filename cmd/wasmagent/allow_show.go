@@ -37,7 +37,7 @@ func (a *app) showReview(j *allowJSON) error {
 	for _, s := range j.Changes {
 		changes = append(changes, s.text())
 	}
-	if !j.First {
+	if len(changes) > 0 {
 		a.showList(c.bold("changed since it was allowed"), changes)
 	}
 	if j.Adds != "" {

@@ -237,7 +237,7 @@ func (a *app) hintOf(code int, err error) string {
 	}
 	switch code {
 	case exitNotAllowed:
-		return a.inspectHint(err) + " shows what the plugin asks for, docs/policy.md how it is granted"
+		return a.allowHint(err) + a.inspectHint(err) + " shows what the plugin asks for"
 	case exitInvalidInput:
 		var carriage *transcode.CarriageError
 		if errors.As(err, &carriage) {
@@ -252,6 +252,20 @@ func (a *app) hintOf(code int, err error) string {
 		return "give --timeout more time, or none"
 	}
 	return ""
+}
+
+// allowHint is the command that allows a plugin of a directory that was named, which the error's own
+// text cannot know of.
+func (a *app) allowHint(err error) string {
+	var denied *loader.NotAllowedError
+	if !errors.As(err, &denied) || len(a.dirs) == 0 {
+		return ""
+	}
+	words := []string{denied.Allow}
+	for _, dir := range a.dirs {
+		words = append(words, "-p", shellQuote(dir))
+	}
+	return `here that is "` + strings.Join(words, " ") + `"; `
 }
 
 // inspectHint is the command that shows what err is about.
