@@ -14,7 +14,7 @@ const module = "github.com/wasmagent/wasmagent"
 // arrows says which packages of this module each package may import. "x/..." means x and all below
 // it. A package that is not named here is an error: adding one is a visible change of this table.
 var arrows = map[string][]string{
-	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger", "policy"},
+	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
 	"abi":                 {},
 	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
@@ -33,6 +33,8 @@ var arrows = map[string][]string{
 	"host/egress":         {},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
+	"host/internal/mount": {"host/internal/wasi"},
+	"host/kv":             {"host"},
 	"loader":              {"abi", "abi/...", "host", "plugins"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
@@ -58,7 +60,7 @@ var owners = map[string][]string{
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
 	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "plugins/ledger", "policy"},
-	"modernc.org/sqlite":                {"plugins/ledger"},
+	"modernc.org/sqlite":                {"host/kv", "plugins/ledger"},
 	"github.com/cenkalti/backoff/v5":    {"agentloop/provider/internal/wire", "plugins"},
 }
 
