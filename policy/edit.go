@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -326,33 +325,53 @@ func plain(v any) any {
 // sectionText writes tables with headers of their own, so that they can stand at the end of a file
 // that has the section already.
 func sectionText(section string, fresh map[string]any, exists bool) (string, error) {
-	var b bytes.Buffer
-	var errs []error
-	write := func(header string, table map[string]any) {
-		if b.Len() > 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "%s\n", header)
-		enc := toml.NewEncoder(&b)
-		enc.Indent = ""
-		errs = append(errs, enc.Encode(table))
-	}
-	if kv, ok := fresh["kv"]; ok || !exists {
-		own := map[string]any{}
-		if ok {
-			own["kv"] = kv
-		}
-		write("["+section+"]", own)
+	w := &writer{}
+	if kv, ok := fresh["kv"]; ok {
+		w.table("["+section+"]", map[string]any{"kv": kv})
+	} else if !exists {
+		w.table("["+section+"]", nil)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fresh)) {
+		path := section + "." + name
 		switch v := fresh[name].(type) {
 		case []any:
 			for _, item := range v {
-				write("[["+section+"."+name+"]]", item.(map[string]any))
+				w.table("[["+path+"]]", item.(map[string]any))
 			}
 		case map[string]any:
-			write("["+section+"."+name+"]", v)
+			w.table("["+path+"]", v)
 		}
 	}
-	return b.String(), errors.Join(errs...)
+	return w.text.String(), errors.Join(w.errs...)
+}
+
+type writer struct {
+	text strings.Builder
+	errs []error
+}
+
+func (w *writer) table(header string, table map[string]any) {
+	if w.text.Len() > 0 {
+		w.text.WriteString("\n")
+	}
+	fmt.Fprintln(&w.text, header)
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		fmt.Fprintf(&w.text, "%s = %s\n", toml.Key{name}, w.value(table[name]))
+	}
+}
+
+// value writes a value on one line. A table within a table would get a header of its own from the
+// encoder.
+func (w *writer) value(v any) string {
+	table, ok := v.(map[string]any)
+	if !ok {
+		var b strings.Builder
+		w.errs = append(w.errs, toml.NewEncoder(&b).Encode(map[string]any{"v": v}))
+		return strings.TrimSpace(strings.TrimPrefix(b.String(), "v = "))
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		parts = append(parts, fmt.Sprintf("%s = %s", toml.Key{name}, w.value(table[name])))
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
 }
