@@ -209,6 +209,9 @@ func (p *Policy) kept(pl *loader.Plugin) []place {
 		{"plugins", plugins}, {"the policy", p.file}, {"the state directory", p.opts.StateDir},
 		{"the cache", p.opts.CacheDir},
 	}
+	if p.doc.sessions != "" {
+		all = append(all, place{"the sessions", p.doc.sessions})
+	}
 	for _, dir := range p.opts.Protect {
 		all = append(all, place{"a directory of wasmagent's", dir})
 	}
