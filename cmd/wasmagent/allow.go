@@ -67,7 +67,7 @@ plugin asks for is granted because it asks.`,
 			"file:PATH or cmd:PROGRAM")
 	f.StringArrayVar(&add.Env, "env", nil, "let it see a variable, `NAME=VALUE`")
 	f.StringArrayVar(&add.Config, "set", nil, "let it read a setting, `NAME=VALUE`")
-	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }
 
