@@ -42,6 +42,16 @@ func runTo(ctx context.Context, m *host.Module, obs *host.Observer, end string, 
 	return out.Lines, stats, err
 }
 
+// lines is the input of the tool run.
+func lines(t testing.TB, lines ...string) abi.Raw {
+	t.Helper()
+	raw, err := pdk.Encode(map[string]any{"lines": lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
 // callTool calls a tool of a guest that was written with the kit.
 func callTool(ctx context.Context, m *host.Module, obs *host.Observer, tool string, in, out any) (
 	host.CallStats, error) {

@@ -206,7 +206,7 @@ func carryOut(c *pdk.Call, f []string) (string, error) {
 		for {
 			_ = f
 		}
-	case "get", "set", "fillkey", "delete", "keys":
+	case "get", "set", "fillkey", "delete", "count", "keys":
 		return remember(c.KV(), f)
 	case "http":
 		return request(c.HTTP(), f)
@@ -266,6 +266,12 @@ func remember(kv pdk.KV, f []string) (string, error) {
 		return "", kv.Set(f[1], make([]byte, n))
 	case "delete":
 		return "", kv.Delete(f[1])
+	case "count": // one more
+		var value string
+		if _, err := kv.Get(f[1], &value); err != nil {
+			return "", err
+		}
+		return "", kv.Set(f[1], value+"i")
 	}
 	var limit int
 	var prefix, after string
