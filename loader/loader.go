@@ -139,6 +139,7 @@ type Dir struct {
 	engine  *host.Engine
 	own     bool   // engine is closed with the Dir
 	shelf   *shelf // of plugins that were called
+	lock    *lock
 	close   sync.Once
 	closed  error
 }
@@ -205,6 +206,9 @@ func open(ctx context.Context, origin string, found []candidate, opts *Options) 
 		return nil, err
 	}
 	d := &Dir{shelf: newShelf(opts.codeMemory())}
+	if len(found) > 0 {
+		d.lock = lockOf(found[0].path) // they all lie in one directory
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())

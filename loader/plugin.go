@@ -25,6 +25,7 @@ type plugin struct {
 	opts     *Options
 	engine   *host.Engine
 	shelf    *shelf
+	lock     *lock
 
 	mu     sync.Mutex
 	flight *flight // the compile that runs or was good; nil before, and after a passing failure
@@ -47,7 +48,7 @@ type flight struct {
 }
 
 func newPlugin(c candidate, d *Dir, opts *Options) *plugin {
-	p := &plugin{engine: d.engine, shelf: d.shelf, opts: opts}
+	p := &plugin{engine: d.engine, shelf: d.shelf, lock: d.lock, opts: opts}
 	p.Name, p.Path = c.name, c.path
 	p.Dir = realDir(c.path)
 	p.scope = p.Dir + "#" + p.Name
@@ -112,6 +113,9 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	}
 	under := p.decision.Digest
 	p.Size, p.Digest = info.Size(), digestOf(wasm)
+	if err := p.lock.check(p.Name, p.Digest); err != nil {
+		return err // before a byte of it is run
+	}
 	m, err := p.describe(ctx, wasm)
 	if err != nil {
 		return err
@@ -165,6 +169,9 @@ func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error
 // admit takes what is known, unless the plugin is not allowed.
 func (p *plugin) admit(k *known) error {
 	p.Digest, p.Manifest, p.bad = k.digest, k.manifest, k.bad
+	if err := p.lock.check(p.Name, p.Digest); err != nil {
+		return err
+	}
 	if err := p.decide(); err != nil {
 		return err
 	}
