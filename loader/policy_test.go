@@ -57,17 +57,19 @@ func TestEffects(t *testing.T) {
 		{"nothing granted", host.Grants{}, abi.EffectWrite, false, nil, abi.EffectRead},
 		{"http", http, abi.EffectRead, false, nil, abi.EffectWrite},
 		{"kv", space, abi.EffectRead, false, nil, abi.EffectWrite},
-		{"a writable mount", files(host.Mount{Host: dir, Guest: "/d", Write: true}), abi.EffectRead, false,
-			nil, abi.EffectWrite},
+		{"a writable mount", files(host.Mount{Host: dir, Guest: "/d", Write: true}), abi.EffectRead,
+			false, nil, abi.EffectWrite},
 		{"a mount to read", files(host.Mount{Host: dir, Guest: "/d"}), abi.EffectWrite, false, nil,
 			abi.EffectRead},
 		{"scratch", files(host.Mount{Guest: "/d", Scratch: true}), abi.EffectWrite, false, nil,
 			abi.EffectRead},
-		{"env", host.Grants{Env: map[string]string{"A": "1"}}, abi.EffectWrite, false, nil, abi.EffectRead},
+		{"env", host.Grants{Env: map[string]string{"A": "1"}}, abi.EffectWrite, false, nil,
+			abi.EffectRead},
 		{"trusted", http, abi.EffectIdempotent, true, nil, abi.EffectIdempotent},
 		{"trusted, and nothing granted", host.Grants{}, abi.EffectWrite, true, nil, abi.EffectRead},
 		{"the operator's word", http, abi.EffectWrite, true, &reads, abi.EffectRead},
-		{"the operator's word against proof", host.Grants{}, abi.EffectRead, false, &writes, abi.EffectWrite},
+		{"the operator's word against proof", host.Grants{}, abi.EffectRead, false, &writes,
+			abi.EffectWrite},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plugins, opts := t.TempDir(), options(t)
@@ -93,14 +95,16 @@ func decision(g host.Grants, trust bool, effect *abi.Effect) loader.Decision {
 	return d
 }
 
-// Tools are excluded by their own names, and offered under longer ones; the guest knows only its own.
+// Tools are excluded by their own names, and offered under longer ones. The guest knows only its
+// own.
 func TestPrefixAndExclude(t *testing.T) {
 	dir, opts := t.TempDir(), options(t)
 	long := strings.Repeat("x", 60)
 	two := hosttest.Plugin{Name: "My-Tools.v2", Tools: []abi.ToolSpec{
 		{Name: "one"}, {Name: "two"}, {Name: long}, {Name: "bad", InputSchema: `{"type": 7}`}}}
 	write(t, dir, map[string][]byte{
-		"My-Tools.v2.wasm": two.Bytes(), "two.wasm": hosttest.Tiny("two"), "9.wasm": hosttest.Tiny("nine"),
+		"My-Tools.v2.wasm": two.Bytes(), "two.wasm": hosttest.Tiny("two"),
+		"9.wasm": hosttest.Tiny("nine"),
 	})
 	opts.Policies = word{Decision: loader.Decision{Prefix: true, Exclude: []string{"two", "bad"},
 		Rules: map[string]plugins.Rule{"one": {Key: "id"}}}}
@@ -110,7 +114,7 @@ func TestPrefixAndExclude(t *testing.T) {
 		!slices.Equal(p.Excluded, []string{"two", "bad"}) {
 		t.Errorf("%v, without %v", p.Tools, p.Excluded)
 	}
-	if len(p.Withheld) != 1 || !strings.Contains(p.Withheld[0].Error(), "with the plugin's name before it") {
+	if len(p.Withheld) != 1 || !says(p.Withheld[0], "with the plugin's name before it") {
 		t.Errorf("withheld: %v", p.Withheld)
 	}
 	if p := plugin(t, d, "two"); len(p.Tools) != 0 || len(p.Excluded) != 1 {
@@ -122,13 +126,13 @@ func TestPrefixAndExclude(t *testing.T) {
 	if rule := p.Tools[0].(plugins.Ruler).Rule(); rule.Key != "id" {
 		t.Errorf("its rule is %+v", rule)
 	}
-	if out, err := p.Tools[0].Invoke(t.Context(), plugins.Call{Input: json.RawMessage(`{"a":1}`)}); err != nil ||
-		string(out.Value) != `{"a":1}` {
+	out, err := p.Tools[0].Invoke(t.Context(), plugins.Call{Input: json.RawMessage(`{"a":1}`)})
+	if err != nil || string(out.Value) != `{"a":1}` {
 		t.Errorf("%s, %v", out.Value, err)
 	}
 }
 
-// What the operator's word refuses is refused, listed with the reason and the tools that it would have.
+// What the operator's word refuses is listed with the reason and the tools that it would have.
 func TestRefusedByPolicy(t *testing.T) {
 	dir, opts := t.TempDir(), options(t)
 	write(t, dir, map[string][]byte{"p.wasm": hosttest.Tiny("p")})
@@ -163,7 +167,7 @@ func TestBadInputAfterAnEffect(t *testing.T) {
 		dir, opts := t.TempDir(), options(t)
 		write(t, dir, map[string][]byte{"p.wasm": hosttest.Plugin{Name: "p", Call: c.call,
 			Needs: abi.Needs{HTTP: []abi.HTTPNeed{{Host: "example.org"}}}}.Bytes()})
-		opts.Policies = word{Decision: loader.Decision{Host: host.Policy{Grants: host.Grants{HTTP: silent{}}}}}
+		opts.Policies = word{Decision: decision(host.Grants{HTTP: silent{}}, false, nil)}
 		_, err := call(t, open(t, dir, opts), "p", "{}")
 		if !errors.Is(err, c.want) || !says(err, "no such day") {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

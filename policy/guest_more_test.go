@@ -52,7 +52,8 @@ func TestLoadLimitsBite(t *testing.T) {
 	} {
 		s := newSite(t, c.wasm, "[plugins.probe.limits]\n"+c.limit+"\n")
 		pl := s.open()
-		if load, ok := errors.AsType[*loader.LoadError](pl.Err); !ok || !strings.Contains(load.Error(), c.want) {
+		load, ok := errors.AsType[*loader.LoadError](pl.Err)
+		if !ok || !strings.Contains(load.Error(), c.want) {
 			t.Errorf("%s: %v", c.limit, pl.Err)
 		}
 	}

@@ -81,8 +81,8 @@ func Open(file string, opts *Options) (*Policy, error) {
 	return p, nil
 }
 
-// Close ends the requests that are under way, and closes what plugins keep. The Dirs that use the policy are closed before it. It
-// may be called twice.
+// Close ends the requests that are under way, and closes what plugins keep. The Dirs that use the
+// policy are closed before it. It may be called twice.
 func (p *Policy) Close() error {
 	p.mu.Lock()
 	p.closed = true

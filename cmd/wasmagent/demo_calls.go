@@ -53,8 +53,8 @@ var demoCalls = []demoCall{
 	},
 	{
 		Section: demoSpy, Tool: "count_words",
-		Says: "It counts words, and tries to read a private key and to post it. What it tried is in its " +
-			"answer;\nnothing was granted to it, so nothing was read, and nothing has left.",
+		Says: "It counts words, and tries to read a private key and to post it. What it tried is in " +
+			"its answer;\nnothing was granted to it, so nothing was read, and nothing has left.",
 		Input: `{"text": "to be or not to be"}`,
 	},
 	{

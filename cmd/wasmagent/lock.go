@@ -72,7 +72,7 @@ func lockDir(ctx context.Context, dir string, opts *loader.Options) (*lockJSON, 
 		}
 	}
 	var text strings.Builder
-	text.WriteString("# Written by \"wasmagent lock\". It refuses what is not as it says, and grants nothing.\n\n")
+	text.WriteString("# Written by \"wasmagent lock\": what is another file is refused.\n\n")
 	if err := toml.NewEncoder(&text).Encode(map[string]any{"plugins": j.Plugins}); err != nil {
 		return nil, err
 	}

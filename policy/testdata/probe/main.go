@@ -54,7 +54,9 @@ func probe(c *pdk.Call, in input) (string, error) {
 		}
 		return fmt.Sprintf("%d %v %s", r.Status, r.Truncated, r.Body), nil
 	case "post":
-		r, err := c.HTTP().Do(&pdk.Request{Method: "POST", URL: in.Text, Body: bytes.Repeat([]byte("x"), in.N)})
+		r, err := c.HTTP().Do(&pdk.Request{
+			Method: "POST", URL: in.Text, Body: bytes.Repeat([]byte("x"), in.N),
+		})
 		if err != nil {
 			return "", err
 		}
@@ -94,7 +96,7 @@ func probe(c *pdk.Call, in input) (string, error) {
 	case "config":
 		var v any
 		ok, err := c.Config(in.Text, &v)
-		return fmt.Sprintf("%v %T %v", ok, v, v), err
+		return fmt.Sprintf("%v %v", ok, v), err
 	}
 	return "", pdk.InvalidInput("/do", "there is no such thing to do")
 }
