@@ -3,14 +3,12 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/wasmagent/wasmagent/internal/tomlfile"
 )
 
 // The sizes of files, in bytes.
@@ -30,57 +28,16 @@ type leaf struct {
 }
 
 // readUser reads the user's file, which nobody else may be able to change.
-func readUser(file string) (string, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return "", err
-	}
-	if runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o022 != 0 {
-		return "", &Error{File: file, Detail: "others can change this file: chmod go-w it"}
-	}
-	return readFile(file, info, MaxUserFile)
-}
+func readUser(file string) (string, error) { return tomlfile.ReadOwn(file, MaxUserFile) }
 
-// readProject reads a project's file. A link is not followed: what it leads to would be shown in
-// errors.
-func readProject(file string) (string, error) {
-	info, err := os.Lstat(file)
-	if err != nil {
-		return "", err
-	}
-	return readFile(file, info, MaxProjectFile)
-}
-
-func readFile(file string, info os.FileInfo, most int) (string, error) {
-	if !info.Mode().IsRegular() {
-		return "", &Error{File: file, Detail: "not a regular file"}
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
-		return "", errors.Join(err, &Error{File: file, Detail: "it was replaced while it was opened"})
-	}
-	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err != nil {
-		return "", err
-	}
-	if len(text) > most {
-		return "", &Error{File: file, Detail: fmt.Sprintf("the file has more than %d bytes", most)}
-	}
-	if !utf8.Valid(text) {
-		return "", &Error{File: file, Detail: "the file is not UTF-8"}
-	}
-	return string(text), nil
-}
+// readProject reads a project's file.
+func readProject(file string) (string, error) { return tomlfile.ReadStranger(file, MaxProjectFile) }
 
 // parseFile takes a file apart, in the order of its lines. Keys that there are not are problems.
 func parseFile(file, content string) ([]leaf, *problems, error) {
-	if line := tooDeep(content); line > 0 {
+	if line := tomlfile.TooDeep(content); line > 0 {
 		return nil, nil, &Error{File: file, Line: line,
-			Detail: fmt.Sprintf("more than %d brackets or dots within each other", maxDepth)}
+			Detail: fmt.Sprintf("more than %d brackets or dots within each other", tomlfile.MaxDepth)}
 	}
 	var top map[string]toml.Primitive
 	md, err := toml.Decode(content, &top)
@@ -122,6 +79,8 @@ func (w *walker) value(at []string, p toml.Primitive) {
 	raw, line := w.look(p)
 	k, _ := find(at)
 	switch {
+	case isPolicy(at):
+		w.leaves = append(w.leaves, leaf{at, nil, line})
 	case k == nil && !isTable(at):
 		w.problems.add(line, text(at), "there is no such key%s", meant(at))
 	case k == nil:

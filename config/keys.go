@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -187,6 +188,23 @@ func isTable(at []string) bool {
 		}
 	}
 	return false
+}
+
+// policySections are what the user's file says about plugins: the package policy reads that.
+var policySections = []string{"ceiling", "defaults", "plugins"}
+
+// isPolicy tells whether a path is one of those sections.
+func isPolicy(at []string) bool { return len(at) == 1 && slices.Contains(policySections, at[0]) }
+
+// Sections lists the sections of the user's file that this package reads, sorted.
+func Sections() []string {
+	var all []string
+	for i := range keys {
+		section, _, _ := strings.Cut(keys[i].name, ".")
+		all = append(all, section)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // text is a path as it is written in a file.

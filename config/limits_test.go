@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmagent/wasmagent/internal/tomlfile"
 )
 
 // Each limit of a value is passed at the edge, and refused one past it.
@@ -59,36 +61,7 @@ func TestValueLimits(t *testing.T) {
 }
 
 func TestDepth(t *testing.T) {
-	deep := strings.Repeat("a.", maxDepth+1) + "a = 1"
-	open := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	for in, want := range map[string]int{
-		strings.Repeat("a.", maxDepth) + "a = 1": 0,
-		deep:                                     1,
-		"# x\n\n" + deep:                         3,
-		"[" + deep:                               1,
-		"a = " + open(maxDepth):                  0,
-		"a = " + open(maxDepth+1):                1,
-		"a = [\n" + open(maxDepth) + "\n]":       2,
-		"a = " + strings.Repeat("{ a = ", maxDepth+1): 1,
-		"# " + deep + "\na = 1":                       0,
-		`a = "` + deep + `"`:                          0,
-		`a = '` + deep + `'`:                          0,
-		`a = "\"` + deep + `"`:                        0,
-		`a = '\'` + "\n" + deep:                       2,
-		`a = ""` + "\n" + deep:                        2,
-		`a = """` + deep + "\n\"\"\"":                 0,
-		`a = """x"""""` + "\n" + deep:                 2, // two of the five quotes are the string's
-		`a = '''x''''` + "\n" + deep:                  2,
-		`a = """\"""` + deep + `"""`:                  0,
-		`a = "x` + "\n" + deep:                        0, // no TOML: the library stops
-		`a = """` + deep:                              0,
-		strings.Repeat("1.5,\n", 20):                  0,
-		strings.Repeat(`"a".`, maxDepth+1):            1,
-	} {
-		if have := tooDeep(in); have != want {
-			t.Errorf("%q: line %d, want %d", in, have, want)
-		}
-	}
+	deep := strings.Repeat("a.", tomlfile.MaxDepth+1) + "a = 1"
 	o := options(t, t.TempDir())
 	write(t, filepath.Join(o.Dir, ProjectFile), deep)
 	_, err := Load(o)

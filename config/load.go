@@ -85,6 +85,9 @@ func (v *values) user(named string) (file string, err error) {
 		if bad.full() {
 			break
 		}
+		if isPolicy(l.at) {
+			continue
+		}
 		next, err := parse(l.at, l.raw, filepath.Dir(file))
 		if err != nil {
 			bad.add(l.line, text(l.at), "%v", err)
@@ -125,7 +128,7 @@ func (v *values) project(dir, user string) error {
 // allow puts a value of a project over what the user has, if it may.
 func (v *values) allow(have *values, l leaf, from Origin, user string) error {
 	k, _ := find(l.at)
-	if k.project == nil {
+	if k == nil || k.project == nil {
 		return fmt.Errorf("only the user's file may say this: %s", user)
 	}
 	next, err := parse(l.at, l.raw, "")
@@ -199,11 +202,12 @@ func parse(at []string, raw any, base string) (any, error) {
 	return filepath.Abs(filepath.Join(base, v.(string)))
 }
 
+// wrap tells which file could not be read.
 func wrap(file string, err error) error {
 	if path := new(fs.PathError); errors.As(err, &path) {
 		return &Error{File: file, Detail: path.Err.Error(), Err: err}
 	}
-	return err
+	return &Error{File: file, Detail: err.Error()}
 }
 
 func sameFile(a, b string) bool {

@@ -35,14 +35,6 @@ type agentFlags struct {
 // providers are the words of --provider; script takes a file.
 var providers = []string{"openai", "anthropic", "script:"}
 
-// configFlag is the flag of commands that read the configuration.
-func (a *app) configFlag(f *pflag.FlagSet) {
-	f.StringVar(&a.configFile, "config", "",
-		"the user's configuration `file` (else "+configShort+" in the configuration directory)")
-}
-
-const configShort = "wasmagent/wasmagent.toml"
-
 // settingFlags are the flags that stand for keys of the configuration.
 func (a *app) settingFlags(cmd *cobra.Command, flags *agentFlags) {
 	f := cmd.Flags()
@@ -66,7 +58,6 @@ func (a *app) settingFlags(cmd *cobra.Command, flags *agentFlags) {
 	f.Float64Var(&flags.budgetDollars, "budget-dollars", 0,
 		"stop after this `amount`; needs the model's prices in the configuration")
 	f.DurationVar(&flags.budgetTime, "budget-time", 0, "stop after this `duration`")
-	a.configFlag(f)
 	for name, words := range map[string][]string{
 		"provider": providers, "approval": {"never", "on_request", "untrusted"},
 	} {

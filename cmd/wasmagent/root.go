@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/policy"
 )
 
 // errTimeout is the cause of a context that --timeout ended.
@@ -43,14 +44,16 @@ type app struct {
 	logFormat string
 	noColor   bool
 
+	configFile string         // --config; "" is that of the configuration directory
+	policy     *policy.Policy // nil until something is opened
+
 	ledgerFile string      // --ledger; "" is that of the state directory
 	record     *callLedger // of the call, when it is to be recorded
 
-	configFile string      // --config; "" is that of the configuration directory
-	limits     host.Limits // of plugins; zero fields are the host's defaults
-	signals    signals
-	status     *statusLine // of stderr
-	typed      *lineReader // of stdin, once lines of it are wanted
+	limits  host.Limits // of plugins; zero fields are the host's defaults
+	signals signals
+	status  *statusLine // of stderr
+	typed   *lineReader // of stdin, once lines of it are wanted
 
 	ctx     context.Context // the running command's, for telling how it ended
 	started bool            // flags and arguments were good: errors from here on are no usage errors
@@ -61,6 +64,9 @@ type app struct {
 	atEnd []func()
 	took  map[string]host.CallStats // what the last call of a tool took, until it is logged
 }
+
+// configShort is the configuration file's place in the configuration directory.
+const configShort = "wasmagent/wasmagent.toml"
 
 var (
 	forms      = []string{"text", "json", "jsonl"}
@@ -75,8 +81,8 @@ func (a *app) command() *cobra.Command {
 		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
 		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it, calls
 them with JSON, and has a model call them. A plugin runs in a sandbox that is given
-nothing: no files, no network, no environment. When a call goes wrong, the error says
-exactly what went wrong and who must act.
+nothing, no files, no network, no environment, but what you allow it. When a call
+goes wrong, the error says exactly what went wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
 		Args:              a.noSuchCommand,
@@ -91,7 +97,8 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
 		a.checkCommand(), a.callCommand(), a.runCommand(), a.chatCommand(), a.sessionsCommand(),
-		a.configCommand(), a.ledgerCommand(), a.versionCommand())
+		a.configCommand(), a.allowCommand(), a.revokeCommand(), a.lockCommand(),
+		a.ledgerCommand(), a.versionCommand())
 	return root
 }
 
@@ -100,6 +107,9 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.SortFlags = false
 	f.StringArrayVarP(&a.dirs, "plugins", "p", nil,
 		"a plugin `directory`, repeatable (else $"+envPlugins+", ./plugins, the data directory)")
+	f.StringVar(&a.configFile, "config", "",
+		"the user's `file` with policy and settings (else "+configShort+" in the "+
+			"configuration directory)")
 	f.StringVarP(&a.form, "output", "o", "text", "`form` of results: text, json or jsonl")
 	f.DurationVar(&a.timeout, "timeout", 0, "end the command after this `duration`, such as 5s")
 	f.StringVar(&a.logLevel, "log-level", "warn", "`level` of the log: debug, info, warn or error")

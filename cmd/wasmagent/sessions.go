@@ -22,7 +22,6 @@ They are files; docs/sessions.md tells what is in them.`,
 		Args: a.noSuchCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	a.configFlag(cmd.PersistentFlags())
 	cmd.AddCommand(a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsForkCommand(),
 		a.sessionsArchiveCommand())
 	return cmd

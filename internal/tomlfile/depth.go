@@ -1,16 +1,16 @@
-package config
+package tomlfile
 
 import "strings"
 
-// maxDepth is how many brackets may be open, and how many dots a key may have. The deepest key has
+// MaxDepth is how many brackets may be open, and how many dots a key may have. The deepest key has
 // four. The time and memory that the library takes grow with the square of the depth: at 64 KiB of
 // dots it is gigabytes.
-const maxDepth = 8
+const MaxDepth = 8
 
-// tooDeep gives the line on which a file goes past maxDepth; 0: none. It must see strings and
+// TooDeep gives the line on which a file goes past MaxDepth; 0: none. It must see strings and
 // comments as the library does, but only up to the first thing that is no TOML, since there the
 // library stops.
-func tooDeep(content string) (line int) {
+func TooDeep(content string) (line int) {
 	depth, dots := 0, 0
 	for i := 0; i < len(content); {
 		c := content[i]
@@ -33,7 +33,7 @@ func tooDeep(content string) (line int) {
 		case '\n', '=', ',':
 			dots = 0
 		}
-		if depth > maxDepth || dots > maxDepth {
+		if depth > MaxDepth || dots > MaxDepth {
 			return 1 + strings.Count(content[:i], "\n")
 		}
 	}
