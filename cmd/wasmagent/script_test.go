@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -19,11 +18,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/wasmagent/wasmagent/host"
 )
 
 // TestMain makes the test program serve as the command itself in scripts, and as the tools that
@@ -32,7 +29,6 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"wasmagent": main,
 		"tiny":      tinyMain,
-		"hasty":     hastyMain,
 		"interrupt": func() { signalMain(syscall.SIGINT) },
 		"killed":    func() { signalMain(syscall.SIGKILL) },
 		"while":     whileMain,
@@ -41,14 +37,6 @@ func TestMain(m *testing.M) {
 		"tamper":    tamperMain,
 		"book":      bookMain,
 	})
-}
-
-// hastyMain is the command with plugins that may take little time and memory, so that a script need
-// not wait for the limits that there are by default.
-func hastyMain() {
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr,
-		limits: host.Limits{Time: time.Second, Memory: 1 << 20}}
-	os.Exit(a.run(context.Background(), os.Args[1:]))
 }
 
 // TestScript runs the cases of testdata/script, each in an empty directory, with a home of its own.
