@@ -235,8 +235,8 @@ func TestRacingCalls(t *testing.T) {
 	}
 }
 
-// TestRefusalInAHostFault: a refusal that is not the outcome itself, since the host's own fault came
-// after it, leaves open what happened.
+// TestRefusalInAHostFault: a refusal that is not the outcome itself, since the host's own fault
+// came after it, leaves open what happened.
 func TestRefusalInAHostFault(t *testing.T) {
 	refusal := &plugins.ToolError{Kind: plugins.ErrInvalidInput, Err: &abi.Failure{Message: "no"}}
 	for err, want := range map[error]plugins.State{

@@ -6,8 +6,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
-// TestHashTellsValuesApart checks that no two lists of values have the same hash whose bytes are the
-// same one after the other, whatever is in the texts.
+// TestHashTellsValuesApart checks that no two lists of values have the same hash whose bytes are
+// the same one after the other, whatever is in the texts.
 func TestHashTellsValuesApart(t *testing.T) {
 	const mark = "s\x00\x00\x00\x00\x00\x00\x00\x00" // before a text whose length is not told
 	bytesMark := "b" + mark[1:]

@@ -24,13 +24,13 @@ func TestWrongTypeWord(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"properties":{"a":{"type":"str"}}}`: `at /properties/a/type: "str" is no type; ` +
 			`did you mean "string"? ` + there,
-		`{"properties":{"a":{"type":["null","strnig"]}}}`: `at /properties/a/type/1: "strnig" is no type; ` +
-			`did you mean "string"? ` + there,
+		`{"properties":{"a":{"type":["null","strnig"]}}}`: `at /properties/a/type/1: ` +
+			`"strnig" is no type; did you mean "string"? ` + there,
 		`{"type":"file"}`: `at /type: "file" is no type; ` + there,
 		`{"properties":{"type":{"type":"Int"}}}`: `at /properties/type/type: "Int" is no type; ` +
 			`did you mean "integer"? ` + there,
-		`{"$schema":"http://json-schema.org/draft-04/schema#","properties":{"a":{"type":"bool"}}}`: `at /properties/a/type: ` +
-			`"bool" is no type; did you mean "boolean"? ` + there,
+		`{"$schema":"http://json-schema.org/draft-04/schema#","properties":{"a":{"type":"bool"}` +
+			`}}`: `at /properties/a/type: "bool" is no type; did you mean "boolean"? ` + there,
 	} {
 		if _, err := Compile(text); err == nil || err.Error() != want {
 			t.Errorf("%s: have %v, want %s", text, err, want)

@@ -30,8 +30,8 @@ func TestUnknownFieldLimit(t *testing.T) {
 
 // TestUnknownFieldIsNamed has schemas that only the library checks.
 func TestUnknownFieldIsNamed(t *testing.T) {
-	const rare = `"propertyNames":{"maxLength":40},"properties":{"tags":{},"a/b":{"$ref":"#/$defs/in"}},` +
-		`"$defs":{"in":{"properties":{"size":{}},"additionalProperties":false}}`
+	const rare = `"propertyNames":{"maxLength":40},"properties":{"tags":{},` +
+		`"a/b":{"$ref":"#/$defs/in"}},"$defs":{"in":{"properties":{"size":{}},"additionalProperties":false}}`
 	const there = `there are "a/b", "tags"`
 	for _, test := range []struct{ schema, value, want string }{
 		{`{` + rare + `,"additionalProperties":false}`, `{"tgas":1}`,
