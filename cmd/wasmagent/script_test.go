@@ -20,7 +20,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
 )
 
 // TestMain makes the test program serve as the command itself in scripts, and as the tools that
