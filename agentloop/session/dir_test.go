@@ -166,6 +166,10 @@ func TestFork(t *testing.T) {
 		if m := f.Messages()[:n]; m[0].Text != "x" || message.Check(f.Messages()) != nil {
 			t.Errorf("at %d: %+v", at, m)
 		}
+		// … which is stored, so that nobody makes the call again
+		if open := f.Unanswered(); len(open) != 0 {
+			t.Errorf("at %d: calls %v are open", at, open)
+		}
 		p := f.Header().Parent
 		if p == nil || *p != (Parent{whole.Header.ID, "s", n}) || f.Header().ID == p.ID {
 			t.Errorf("at %d: header %+v", at, f.Header())
