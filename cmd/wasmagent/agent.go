@@ -182,7 +182,9 @@ func (g *agent) converse(ctx context.Context, input ...message.Message) (o outco
 			err = e
 			break
 		}
-		ended = ev
+		if ev.Kind == message.Ended {
+			ended = ev
+		}
 		g.heard.event(ev)
 	}
 	spent := g.loop.Spent()
