@@ -40,7 +40,7 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 		return nil, err
 	}
 	if err := cfg.CheckRun(); err != nil {
-		return nil, needsModel(err)
+		return nil, needsModel(cfg, err)
 	}
 	g := &agent{app: a, heard: a.newTeller(stream)}
 	model, err := g.openModel(cfg)
