@@ -137,6 +137,9 @@ func (g *agent) explain(err error) error {
 	again := ""
 	if g.session != nil {
 		again = fmt.Sprintf("wasmagent run --resume %s", g.session.Name())
+		if g.app.ledgerFile != "" {
+			again += " --ledger " + shellQuote(g.app.ledgerFile)
+		}
 	}
 	var hint string
 	switch e, stopped := errors.AsType[*stoppedError](err); {
