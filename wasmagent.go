@@ -19,7 +19,8 @@ type Options struct {
 	StateDir string                  // the key that seals them; "" is the user's state directory
 	Limits   host.Limits             // of every plugin; zero fields are the host's defaults
 	Rules    map[string]plugins.Rule // the operator's, by name of a tool, also of one added later
-	Ledger   plugins.Ledger          // where keyed calls are recorded; needed for keys
+	Ledger   plugins.Ledger          // records keyed calls that do more than read, and calls of runs
+	Scope    string                  // whose keys those of Go tools are; a plugin's are its own
 	Logger   *slog.Logger            // nil discards
 
 	// CompileCommand is a program that compiles plugins which are too much for this process; see
@@ -48,7 +49,7 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 		return nil, err
 	}
 	b := &Toolbox{dir: d, registry: plugins.NewRegistry(&plugins.Options{
-		Rules: opts.Rules, Ledger: opts.Ledger, Logger: opts.Logger,
+		Rules: opts.Rules, Ledger: opts.Ledger, Scope: opts.Scope, Logger: opts.Logger,
 	})}
 	for _, p := range d.Plugins() {
 		if p.Err != nil {

@@ -75,6 +75,7 @@ type Loop struct {
 	granted map[grant]bool    // by a person, for all runs
 	outputs excerpt.Store     // what was cut, and read_more
 	own     *plugins.Registry // the loop's own tools, once there is use for them
+	handles bool              // earlier ones are in a restored history
 	repeats plugins.Repeats
 
 	mu      sync.Mutex
@@ -152,8 +153,12 @@ func (l *Loop) Restore(history []message.Message) error {
 	defer l.mu.Unlock()
 	l.history = slices.Clone(history)
 	l.stored, l.calls = len(history), 0
+	l.handles = false
 	for i := range history {
 		l.calls += len(history[i].Calls)
+		if r := history[i].Result; r != nil && r.Handle != "" {
+			l.handles = true
+		}
 	}
 	l.open = nil
 	for i, c := range open {

@@ -211,10 +211,14 @@ func TestInput(t *testing.T) {
 		history, input []message.Message
 		want           string // in the error
 	}{
-		"nothing":             {nil, nil, "nobody has said anything"},
-		"answered":            {[]message.Message{user("a"), said}, nil, "has answered"},
-		"the assistant":       {nil, []message.Message{said}, `its role is "assistant"`},
-		"a result":            {nil, []message.Message{{Role: message.Tool}}, `message 1: its role`},
+		"nothing":       {nil, nil, "nobody has said anything"},
+		"answered":      {[]message.Message{user("a"), said}, nil, "has answered"},
+		"the assistant": {nil, []message.Message{said}, `its role is "assistant"`},
+		"a result":      {nil, []message.Message{{Role: message.Tool}}, `message 1: its role`},
+		"a call of the user's": {nil, []message.Message{{Role: message.User,
+			Calls: []message.Call{call("a", "f", "")}}}, "message 1: it has calls"},
+		"a result of the user's": {nil, []message.Message{{Role: message.User,
+			Result: &message.Result{CallID: "a"}}}, "message 1: it has calls"},
 		"the second of two":   {nil, []message.Message{user("a"), {}}, "message 2"},
 		"a question restored": {[]message.Message{user("a")}, nil, ""},
 		"paused": {[]message.Message{user("a"),

@@ -85,6 +85,23 @@ func TestLongOutput(t *testing.T) {
 	}
 }
 
+// TestHandleOfAnotherProcess pins that a model which reads on in an output of before a restart is
+// told what to do instead.
+func TestHandleOfAnotherProcess(t *testing.T) {
+	loop := &agentloop.Loop{Model: looptest.NewModel(looptest.Call(
+		call("b", "read_more", `{"handle":"out-1","offset":0}`)), looptest.Say("ok"))}
+	if err := loop.Restore([]message.Message{user("go"),
+		{Role: message.Assistant, Calls: []message.Call{call("a", "f", "")}},
+		{Role: message.Tool, Result: &message.Result{CallID: "a", Outcome: message.OK,
+			Handle: "out-1"}}}); err != nil {
+		t.Fatal(err)
+	}
+	end(t, loop.Run(t.Context()))
+	if r := results(loop.History())[1]; !strings.Contains(r.Text, "call the tool that gave it again") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestOutputCap pins the edge of the cap and that it can be switched off.
 func TestOutputCap(t *testing.T) {
 	for _, tt := range []struct {

@@ -22,6 +22,10 @@ func (r *run) say(ctx context.Context, input []message.Message) error {
 			return wrong(fmt.Errorf("message %d: its role is %q; a run takes those of the user",
 				i+1, input[i].Role))
 		}
+		if len(input[i].Calls) > 0 || input[i].Result != nil {
+			return wrong(fmt.Errorf("message %d: it has calls or a result; those are not the user's",
+				i+1))
+		}
 	}
 	l := r.loop
 	if len(input) > 0 {
@@ -76,7 +80,7 @@ func (o *offer) refresh(l *Loop) {
 			list = append(list, offered{spec, false})
 		}
 	}
-	if !l.outputs.Empty() {
+	if l.handles || !l.outputs.Empty() {
 		if l.own == nil {
 			l.own = plugins.NewRegistry(nil)
 			if err := l.own.Add(l.outputs.Tool()); err != nil {

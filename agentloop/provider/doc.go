@@ -18,5 +18,6 @@
 //
 // A key goes into the header of a request and nowhere else: not to another server by a redirect,
 // not over plain HTTP to another machine, not into an error or a log, even if the provider
-// repeats it.
+// repeats it. The last two hold as well for Options.Headers and parameters of the base URL with a
+// name that tells of a key, such as Authorization or api_key.
 package provider

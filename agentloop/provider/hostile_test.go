@@ -131,6 +131,9 @@ func TestAnotherPage(t *testing.T) {
 // TestFloods pins that there is an end to what is read: of lines that say nothing, and of what a
 // few bytes unpack to. All wires read with the same code.
 func TestFloods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads more than a hundred megabytes")
+	}
 	for name, tt := range map[string]struct {
 		kind  string // the content type
 		piece string

@@ -86,7 +86,7 @@ func (t *agentTools) Call(ctx context.Context, call plugins.Call) (plugins.Resul
 		t.heard.warn(call.Tool + ": " + note)
 	}
 	if result.Copied {
-		t.heard.warn(fmt.Sprintf("%s: copied from %s, the tool was not run", call.Tool, result.From))
+		t.heard.warn(fmt.Sprintf("%s: copied from %s, the tool was not run", call.Tool, result.Place))
 	}
 	return result, err
 }

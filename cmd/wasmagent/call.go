@@ -69,8 +69,11 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 	if err != nil {
 		return err
 	}
+	a.tool = tool.Spec().Name
 	result, err := a.callLogged(ctx, registry, plugin, a.newCall(tool.Spec().Name, input))
-	if err != nil {
+	if err != nil && (result.Value != nil || result.Content != nil) {
+		return a.tellUnrecorded(result, err)
+	} else if err != nil {
 		return err
 	}
 	if note := flags.unrecorded(plugin, tool.Spec()); note != "" {
@@ -158,7 +161,7 @@ func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plu
 		attrs = append(attrs, "attempts", tries)
 	}
 	if result.Copied {
-		attrs = append(attrs, "copied_from", result.From.String())
+		attrs = append(attrs, "copied_from", result.Place.String())
 	}
 	if place := a.record.at(); place != "" {
 		attrs = append(attrs, "place", place)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,10 +33,10 @@ func (a *app) addCallFlags(cmd *cobra.Command, flags *callFlags) {
 	f.StringArrayVarP(&flags.fields, "field", "f", nil,
 		"put a field into the input: `name=value`, or name=@FILE for a text in a file; "+
 			"a.b=value goes into an object")
-	f.StringVar(&flags.key, "key", "",
+	f.Var(&someText{&flags.key}, "key",
 		"take the call's idempotency key from the field at this `path` of the input, hand it to "+
 			"the tool, and record the call unless it only reads")
-	f.StringVar(&flags.effect, "effect", "",
+	f.Var(&someText{&flags.effect}, "effect",
 		"what the tool does, whatever it says itself: the `word` read, idempotent or write")
 	f.BoolVar(&flags.retryTimeouts, "retry-timeouts", false,
 		"try again after a time limit of the plugin, too, where the effect allows another attempt")
@@ -46,9 +47,37 @@ func (a *app) addCallFlags(cmd *cobra.Command, flags *callFlags) {
 	}
 }
 
+// someText is the text of a flag that decides whether a call is recorded, and where. A script whose
+// variable is not set would give it as "", and must not get the call without.
+type someText struct{ text *string }
+
+func (t *someText) String() string {
+	if t.text == nil {
+		return ""
+	}
+	return *t.text
+}
+
+func (t *someText) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (t *someText) Set(s string) error {
+	if s == "" {
+		return errors.New("it is empty")
+	}
+	*t.text = s
+	return nil
+}
+
 // rule is what the flags decide about the tool.
 func (f *callFlags) rule() (plugins.Rule, error) {
 	rule := plugins.Rule{Key: f.key, RetryTimeouts: f.retryTimeouts}
+	if f.key != "" && slices.Contains(strings.Split(f.key, "."), "") {
+		return rule, &usageError{
+			text: fmt.Sprintf("--key is a path of names, and one of %q is empty", f.key),
+			hint: "such as order, or order.id for a field of an object",
+		}
+	}
 	if f.effect == "" {
 		return rule, nil
 	}

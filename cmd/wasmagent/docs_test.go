@@ -97,4 +97,12 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	each((&app{}).command())
+	for _, codes := range []string{
+		fmt.Sprintf("%d to %d for the five kinds", exitInvalidInput, exitSerialization),
+		fmt.Sprintf("%d to %d when a key stands in the way", exitCollision, exitUnresolved),
+	} {
+		if long := (&app{}).callCommand().Long; !strings.Contains(strings.ReplaceAll(long, "\n", " "), codes) {
+			t.Errorf("the help of call does not say %q", codes)
+		}
+	}
 }

@@ -35,8 +35,9 @@ func followGuide(t *testing.T, name string) {
 		}
 	}
 	for _, block := range guideBlocks(t, "ledger.md") {
-		if block[1] == "go" {
+		if block[1] == "go" { // what comes later is for programs that embed wasmagent
 			fmt.Fprintf(&files, "-- scratch/pay/main.go --\n%s", block[2])
+			break
 		}
 	}
 	file := filepath.Join(t.TempDir(), "guide.txtar")

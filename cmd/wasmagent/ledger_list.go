@@ -117,9 +117,14 @@ func (a *app) printRuns(runs []runJSON) error {
 		return err
 	}
 	if waits > 0 {
-		fmt.Fprintf(a.err, "%s tells what to do about %s\n", a.quoted("recover"), count(waits, "call"))
+		a.printWaits(waits)
 	}
 	return nil
+}
+
+// printWaits says how to go on where calls wait for a person.
+func (a *app) printWaits(calls int) {
+	fmt.Fprintf(a.err, "%s tells what to do about %s\n", a.quoted("recover"), count(calls, "call"))
 }
 
 // waitsText names the calls that wait, a few of them.

@@ -32,9 +32,10 @@ func (a *app) ledgerRecoverCommand() *cobra.Command {
 		Short: "Tell what crashes have left, and how to go on",
 		Long: `List the calls that are over without an outcome: their process died, or their caller
 left while they ran, or they failed and may have happened all the same. What may be
-repeated runs again by itself, when it is called again or its run goes on. A write does
-not: a person must find out whether it happened, and the command that records it is
-printed. Nothing is changed, and no file is made.`,
+repeated runs again by itself, when it is called again or its run goes on; a run stops
+at it if its tool counts as a write by then. A write does not run again: a person must
+find out whether it happened, and the command that records it is printed. Nothing is
+changed, and no file is made.`,
 		Args: takes(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.ledgerRecover(cmd.Context()) },
 	}
@@ -85,6 +86,11 @@ var whyTexts = map[string]string{
 	ledger.WhyFailed:  "it failed",
 }
 
+// againUnless is what may still keep a call from running again: the ledger does not know the rules
+// by which it will be called.
+const againUnless = "(if its tool counts as a write by then, its run stops at it until " +
+	"\"wasmagent ledger resolve\" has told)"
+
 // printPending writes what a person must do first.
 func (a *app) printPending(list []pendingJSON) {
 	paint := a.paint(a.out)
@@ -110,8 +116,8 @@ func (a *app) printPending(list []pendingJSON) {
 		fmt.Fprintln(a.out)
 	}
 	if len(again) > 0 {
-		fmt.Fprintf(a.out, "%s\n\n", paint.bold("Nothing to do: each of these runs again when it is "+
-			"called again, or its run goes on"))
+		fmt.Fprintf(a.out, "%s\n%s\n\n", paint.bold("Nothing to do: each of these runs again when it is "+
+			"called again, or its run goes on"), againUnless)
 	}
 	for _, p := range again {
 		fmt.Fprintln(a.out, p.text())

@@ -18,9 +18,10 @@ func (a *app) ledgerReleaseCommand() *cobra.Command {
 		Long: `Free a key, whatever became of the call that holds it: the next call with it runs, even
 if an earlier one is recorded as done. To record what became of a call, use "resolve"
 instead. A call that is still running keeps its key. Two tools, or two plugin
-directories, can have keys of the same text; then --tool or --scope says which.`,
+directories, can have keys of the same text; then --tool or --scope says which. A key with
+characters that cannot be typed is taken in quotes, with escapes, as "show" prints it.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] == "" {
+			if len(args) == 1 && keyOf(args[0]) == "" {
 				return &usageError{text: "an empty key is none"}
 			}
 			return takes(1, 1, "one key")(cmd, args)
@@ -31,7 +32,7 @@ directories, can have keys of the same text; then --tool or --scope says which.`
 				return (tool == "" || c.Tool == tool) &&
 					(!cmd.Flags().Changed("scope") || c.Scope == scope)
 			}
-			return a.ledgerRelease(cmd.Context(), args[0], wanted, reason)
+			return a.ledgerRelease(cmd.Context(), keyOf(args[0]), wanted, reason)
 		},
 	}
 	f := cmd.Flags()
@@ -63,17 +64,18 @@ func (a *app) ledgerRelease(ctx context.Context, key string, wanted func(ledger.
 		return a.noSuchKey(ctx, l, key, claims)
 	} else if len(found) > 1 {
 		return &usageError{
-			text: fmt.Sprintf("the key %q is held %d times", key, len(found)),
+			text: fmt.Sprintf("the key %s is held %d times", quotedKey(key), len(found)),
 			hint: "say which: " + claimsText(found),
 		}
 	}
 	c := found[0]
 	if err := l.Release(ctx, c.Scope, c.Tool, c.Key, reason); err != nil {
-		return tooLong(err)
+		return undecided(err)
 	}
 	return a.printChange(
 		changeJSON{Did: "released", Place: c.Holder.String(), Tool: c.Tool, Scope: c.Scope, Key: c.Key},
-		"released the key %q, which %s held: the next call of %s with it runs", c.Key, c.Holder, c.Tool)
+		"released the key %s, which %s held: the next call of %s with it runs", quotedKey(c.Key),
+		c.Holder, c.Tool)
 }
 
 // heldKeys lists the claims of a key, or of all.
@@ -93,7 +95,7 @@ func (a *app) noSuchKey(ctx context.Context, l *ledger.SQLite, key string,
 	claims []ledger.Claim) error {
 	if len(claims) > 0 {
 		return &notFoundError{
-			text: fmt.Sprintf("that tool or scope does not hold the key %q", key),
+			text: fmt.Sprintf("that tool or scope does not hold the key %s", quotedKey(key)),
 			hint: "it is held by " + claimsText(claims),
 		}
 	}
@@ -101,15 +103,14 @@ func (a *app) noSuchKey(ctx context.Context, l *ledger.SQLite, key string,
 	if err != nil {
 		return err
 	}
-	var keys []string
-	for _, c := range all {
-		keys = append(keys, c.Key)
+	hint := `a key begins with its tool's name, such as pay:7; ` + a.quoted("show", "RUN") +
+		" shows those of a run"
+	for _, c := range all { // a key that is only similar is another payment
+		if c.Key == c.Tool+":"+key {
+			hint = fmt.Sprintf("a key begins with its tool's name: did you mean %s?", quotedKey(c.Key))
+		}
 	}
-	return &notFoundError{
-		text: fmt.Sprintf("nobody holds the key %q", key),
-		hint: nearHint(key, keys, `a key begins with its tool's name, such as pay:7; `+
-			a.quoted("show", "RUN")+" shows those of a run"),
-	}
+	return &notFoundError{text: fmt.Sprintf("nobody holds the key %s", quotedKey(key)), hint: hint}
 }
 
 // maxClaims is how many holders of a key an error names.

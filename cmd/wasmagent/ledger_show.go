@@ -14,14 +14,14 @@ import (
 
 func (a *app) ledgerShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show RUN",
-		Short: "Show the records of a run",
+		Use:   "show RUN[#POSITION]",
+		Short: "Show the records of a run, or of a call in it",
 		Long: `Show what is recorded of a run, in the order in which it was written: an "intent" when
 a call was about to run, a "completion" when it had ended, a "copy" when it got the
 result of another, a "resolution", "release" or "abandon" when an operator decided
 something. In text form inputs and results are shortened; -o json has them whole. A
 record that was changed is marked, and the exit code is 1.`,
-		Args:              takes(1, 1, "one run"),
+		Args:              takes(1, 1, "one run or call"),
 		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ledgerShow(cmd.Context(), args[0])
@@ -29,15 +29,29 @@ record that was changed is marked, and the exit code is 1.`,
 	}
 }
 
-func (a *app) ledgerShow(ctx context.Context, run string) error {
+func (a *app) ledgerShow(ctx context.Context, arg string) error {
+	run, call := arg, ""
+	if at, err := a.placeOf(arg); err == nil {
+		run, call = at.Run, at.String()
+	}
 	l, err := a.ledgerThatIs(ctx, &ledger.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
 	print, done := a.recordPrinter()
-	changed, err := eachRecord(ctx, l, run, print)
+	shown := false
+	changed, err := eachRecord(ctx, l, run, func(r *recordJSON) error {
+		if call != "" && r.Place != call {
+			return nil
+		}
+		shown = true
+		return print(r)
+	})
 	if err != nil {
-		return a.noSuchRun(ctx, l, run, err)
+		return a.isKey(ctx, l, run, a.noSuchRun(ctx, l, run, err))
+	} else if !shown && call != "" {
+		return &notFoundError{text: fmt.Sprintf("no call %s in %s", call, a.ledgerPath()),
+			hint: a.quoted("show", run) + " shows the calls of the run"}
 	}
 	if err := done(); err != nil {
 		return err
@@ -46,6 +60,21 @@ func (a *app) ledgerShow(ctx context.Context, run string) error {
 		return a.tampered(changed)
 	}
 	return nil
+}
+
+// isKey tells which call holds a key that was taken for a run. Other errors stay.
+func (a *app) isKey(ctx context.Context, l *ledger.SQLite, name string, err error) error {
+	missing, ok := errors.AsType[*notFoundError](err)
+	if !ok || name == "" {
+		return err
+	}
+	claims, listErr := heldKeys(ctx, l, keyOf(name))
+	if listErr != nil || len(claims) == 0 {
+		return err
+	}
+	missing.hint = fmt.Sprintf("it is a key: %s shows the call that holds it",
+		a.quoted("show", claims[0].Holder.String()))
+	return missing
 }
 
 // eachRecord goes through a run's records. changed joins what is wrong with some of them.
@@ -125,7 +154,7 @@ func (r *recordJSON) words() []string {
 	case ledger.KindCopy:
 		return []string{callText(r.Tool, "", r.Key), "copied from " + r.From}
 	case ledger.KindRelease:
-		return []string{fmt.Sprintf("the key %s is free", r.Key)}
+		return []string{fmt.Sprintf("the key %s is free", keyText(r.Key))}
 	case ledger.KindAbandon:
 		return []string{"nothing begins in this run any more"}
 	}
@@ -169,7 +198,7 @@ func callText(tool, effect, key string) string {
 		more = append(more, effect)
 	}
 	if key != "" {
-		more = append(more, "key "+key)
+		more = append(more, "key "+keyText(key))
 	}
 	if len(more) == 0 {
 		return tool

@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -65,7 +66,7 @@ func TestLedgerProblems(t *testing.T) {
 		}},
 		{&plugins.InFlightError{Tool: "pay", Key: "pay:1", Holder: place}, problem{
 			Kind: "in_flight", Exit: 16, Tool: "pay", Key: "pay:1", Holder: "r#2",
-			Hint: `call again when it is done; "wasmagent ledger show r --ledger 'my db'" shows it`,
+			Hint: `try again when it is done; "wasmagent ledger show r --ledger 'my db'" shows it`,
 		}},
 		{&plugins.InFlightError{Tool: "pay", Key: "pay:1", Holder: place, Unresolved: true}, problem{
 			Kind: "needs_reconciliation", Exit: 17, Tool: "pay", Key: "pay:1", Holder: "r#2",
@@ -89,6 +90,8 @@ func TestLedgerProblems(t *testing.T) {
 		}},
 		{plugins.HostFault(ledger.ErrFull), problem{Kind: "host", Exit: 1,
 			Hint: "make room on the disk; what is recorded is not lost"}},
+		{&unrecorded{errors.New("lost"), plugins.Output{Value: input}}, problem{Kind: "host", Exit: 1,
+			Value: input}},
 		{ledger.ErrBusy, problem{Kind: "host", Exit: 1,
 			Hint: "another process is writing to it all the time; try again when it has ended"}},
 	} {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/spf13/pflag"
+
 	"github.com/wasmagent/wasmagent/host"
 )
 
@@ -43,5 +45,19 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.command()
 	root.SetArgs(args)
 	cmd, e := root.ExecuteContextC(ctx)
+	if !a.started {
+		a.form = formOf(args, a.form)
+	}
 	return a.finish(cmd.CommandPath(), e)
+}
+
+// formOf is the form of results that args ask for, also behind a mistake that kept the rest from
+// being read; else it is form.
+func formOf(args []string, form string) string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.Usage = func() {}
+	f.StringVarP(&form, "output", "o", form, "")
+	_ = f.Parse(args) // whoever reads it all tells of mistakes
+	return form
 }

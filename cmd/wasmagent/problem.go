@@ -62,9 +62,13 @@ type problem struct {
 	Place      string          `json:"place,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Unresolved bool            `json:"unresolved,omitempty"`
-	Attempts   int             `json:"attempts,omitempty"` // when there was more than one
-	Message    string          `json:"message"`
-	Hint       string          `json:"hint,omitempty"`
+	// Value and Content are a result that could not be recorded.
+	Value   json.RawMessage `json:"value,omitempty"`
+	Content []blockJSON     `json:"content,omitempty"`
+
+	Attempts int    `json:"attempts,omitempty"` // when there was more than one
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
 	agentProblem
 	Exit int `json:"exit"`
 
@@ -101,7 +105,7 @@ func (a *app) finish(command string, err error) int {
 
 // problemOf decides what became of a command that ended with err.
 func (a *app) problemOf(err error) problem {
-	p := problem{Message: err.Error()}
+	p := problem{Message: err.Error(), Tool: a.tool}
 	p.Exit, p.Kind = a.exitOf(err)
 	p.addToolError(err)
 	p.addLoadError(err)
@@ -254,6 +258,10 @@ func (a *app) hintOf(code int, err error) string {
 		var carriage *transcode.CarriageError
 		if errors.As(err, &carriage) {
 			return "the input is a JSON object; for single fields there is -f name=value"
+		}
+		if errors.As(err, &failure) {
+			return "the input fits the schema, and the tool refused it; " + a.inspectHint(err) +
+				" shows what it says of its input"
 		}
 		return a.inspectHint(err) + " shows the schema of the tool's input"
 	case exitMissingKey:

@@ -36,6 +36,7 @@ type app struct {
 
 	dirs      []string // -p
 	target    string   // the tool, plugin or file of the command, as it was typed
+	tool      string   // the name of the tool that was called
 	form      string   // -o: text, json or jsonl
 	timeout   time.Duration
 	logLevel  string

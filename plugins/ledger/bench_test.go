@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -95,5 +96,83 @@ func BenchmarkVerify(b *testing.B) {
 		if err := l.Verify(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// bigRecords are those of the file that BenchmarkBigFile looks at.
+const bigRecords = 100_000
+
+// BenchmarkBigFile measures what an operator and a call wait for when a ledger is large: of runs of
+// one call each, which is the command's way, and of one long run. One call in a hundred was cut
+// off. WASMAGENT_LONG=1 runs it, since it takes a minute to make the files.
+func BenchmarkBigFile(b *testing.B) {
+	if os.Getenv("WASMAGENT_LONG") == "" {
+		b.Skip("WASMAGENT_LONG is not set")
+	}
+	for name, run := range map[string]string{"runs": "", "one run": "long"} {
+		path := filepath.Join(b.TempDir(), "l.db")
+		makeBig(b, path, run)
+		b.Run(name, func(b *testing.B) { benchmarkBigFile(b, path) })
+	}
+}
+
+func makeBig(b *testing.B, path, run string) {
+	l, err := ledger.Open(b.Context(), path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range ledger.MaxBatch {
+		wg.Go(func() {
+			for n := int(next.Add(1)); n <= bigRecords/2; n = int(next.Add(1)) {
+				in := intent("big", n)
+				if in.Run = run; run == "" {
+					in.Position = 0
+				}
+				if n%100 == 0 {
+					in.Effect = abi.EffectIdempotent
+				}
+				if begun := begin(b, l, in); n%100 != 0 {
+					end(b, l, begun, paid)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := l.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func benchmarkBigFile(b *testing.B, path string) {
+	l := open(b, path)
+	for _, op := range []struct {
+		name string
+		do   func(n int) error
+	}{
+		{"list", func(int) (err error) {
+			for _, err = range l.Runs(b.Context()) {
+			}
+			return err
+		}},
+		{"recover", func(int) (err error) {
+			for _, err = range l.Recover(b.Context()) {
+			}
+			return err
+		}},
+		{"verify", func(int) error { return l.Verify(b.Context()) }},
+		{"call", func(n int) error {
+			end(b, l, begin(b, l, intent(fmt.Sprint("new-", b.N), n)), paid)
+			return nil
+		}},
+	} {
+		b.Run(op.name, func(b *testing.B) {
+			for n := 1; b.Loop(); n++ {
+				if err := op.do(n); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -13,8 +13,8 @@ import (
 // when it returns.
 func (l *SQLite) Begin(ctx context.Context, in plugins.Intent) (begun plugins.Begun, err error) {
 	defer l.wrap(&err)
-	if l.w == nil {
-		return begun, ErrReadOnly
+	if err := l.mayWrite(); err != nil {
+		return begun, err
 	}
 	if err := checkIntent(&in); err != nil {
 		return begun, err

@@ -29,8 +29,9 @@ func at(where string) {
 // whatever is queued meanwhile goes into the next one together.
 type writer struct {
 	conn  *sql.Conn
-	stmts map[string]*sql.Stmt // by their text
+	same  *prepared // conn
 	wait  time.Duration
+	sound func() error // tells why nothing may be written
 
 	mu     sync.Mutex
 	queue  []*op
@@ -48,12 +49,13 @@ type op struct {
 	done chan struct{}
 }
 
-func newWriter(ctx context.Context, db *sql.DB, wait time.Duration) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, wait time.Duration, sound func() error) (*writer,
+	error) {
 	conn, err := impatient(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn, stmts: map[string]*sql.Stmt{}, wait: wait,
+	w := &writer{conn: conn, same: prepare(conn), wait: wait, sound: sound,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go w.run()
 	return w, nil
@@ -134,24 +136,7 @@ func (w *writer) close() error {
 	w.signal()
 	w.mu.Unlock()
 	<-w.stopped
-	var errs []error
-	for _, s := range w.stmts {
-		errs = append(errs, s.Close())
-	}
-	return errors.Join(append(errs, w.conn.Close())...)
-}
-
-// stmt prepares a statement once: a call has ten of them, which take longer to prepare than to
-// carry out.
-func (w *writer) stmt(query string) (*sql.Stmt, error) {
-	if s := w.stmts[query]; s != nil {
-		return s, nil
-	}
-	s, err := w.conn.PrepareContext(context.Background(), query)
-	if err == nil {
-		w.stmts[query] = s
-	}
-	return s, err
+	return errors.Join(w.same.close(), w.conn.Close())
 }
 
 func (w *writer) run() {
@@ -208,11 +193,9 @@ func finish(batch []*op, err error) {
 // none of them has happened.
 func (w *writer) transact(batch []*op) error {
 	at("begun")
-	t := &tx{w: w, now: time.Now()}
-	for _, o := range batch {
-		if o.err = o.do(t); t.err != nil {
-			break
-		}
+	t := &tx{w: w, now: time.Now(), err: w.sound()}
+	for i := 0; i < len(batch) && t.err == nil; i++ {
+		batch[i].err = batch[i].do(t)
 	}
 	if t.err == nil {
 		at("before commit")

@@ -118,7 +118,7 @@ func TestKillDuringKeyedWrite(t *testing.T) {
 	resolve(t, second, place, ledger.Resolution{Happened: true, Output: gives(`{"paid": true}`)})
 
 	res, err := w.pay(t, third, "third", 1)
-	if err != nil || !res.Copied || res.From != place || string(res.Value) != `{"paid": true}` {
+	if err != nil || !res.Copied || res.Place != place || string(res.Value) != `{"paid": true}` {
 		t.Errorf("the third run: want a copy, have %+v, %v", res, err)
 	}
 	res, err = w.pay(t, third, "earlier", 1)

@@ -223,8 +223,8 @@ func (l *SQLite) repeatable(t *tx, name string) ([]*claim, error) {
 
 // write carries out an operator's verb.
 func (l *SQLite) write(ctx context.Context, do func(*tx) error) error {
-	if l.w == nil {
-		return ErrReadOnly
+	if err := l.mayWrite(); err != nil {
+		return err
 	}
 	return l.w.commit(ctx, do, nil)
 }

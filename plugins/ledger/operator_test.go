@@ -247,23 +247,30 @@ func TestLostClaim(t *testing.T) {
 }
 
 // TestRunAgainKeepsTheClaim checks that a call which is run again neither gives up its key nor
-// claims it a second time.
+// claims it a second time, and claims one that it gets only then.
 func TestRunAgainKeepsTheClaim(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "l.db")
-	in := intent("a", 1)
-	in.Effect = abi.EffectIdempotent
-	leave(t, path, in, nil)
-	l := open(t, path)
-	end(t, l, begin(t, l, in), paid)
-	var kinds []string
-	for r, err := range l.Records(t.Context(), "a") {
-		if err != nil {
-			t.Fatal(err)
+	for _, first := range []string{"pay:a1", ""} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		in := intent("a", 1)
+		in.Effect, in.Key = abi.EffectIdempotent, first
+		leave(t, path, in, nil)
+		l := open(t, path)
+		in.Key = "pay:a1"
+		end(t, l, begin(t, l, in), paid)
+		var kinds []string
+		for r, err := range l.Records(t.Context(), "a") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, r.Kind)
 		}
-		kinds = append(kinds, r.Kind)
-	}
-	if have := strings.Join(kinds, " "); have != "intent intent completion" {
-		t.Errorf("recorded %s", have)
+		if have := strings.Join(kinds, " "); have != "intent intent completion" {
+			t.Errorf("first %q: recorded %s", first, have)
+		}
+		wantClaims(t, l, ledger.Claim{Scope: "s", Tool: "pay", Key: "pay:a1", Holder: at1, Settled: true})
+		if err := l.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -307,69 +314,13 @@ func TestAbandon(t *testing.T) {
 	if err := other.Abandon(t.Context(), "b", ""); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("want ErrNotFound, have %v", err)
 	}
+	for p, err := range other.Recover(t.Context()) {
+		if err != nil || p.Place != at1 {
+			t.Errorf("nobody waits for %s (%v)", p.Place, err)
+		}
+	}
 	resolve(t, other, at1, ledger.Resolution{Reason: "no"}) // a given up run's write is still resolved
 	if err := other.Verify(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestRunsAndRecover(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "l.db")
-	idempotent, quiet := intent("a", 2), intent("a", 5)
-	idempotent.Effect, quiet.Key = abi.EffectIdempotent, ""
-	l := open(t, path)
-	begin(t, l, intent("a", 1))
-	begin(t, l, idempotent)
-	end(t, l, begin(t, l, intent("a", 3)), down)
-	end(t, l, begin(t, l, intent("a", 4)), left)
-	end(t, l, begin(t, l, quiet), down) // a failed write without a key waits for nobody
-	end(t, l, begin(t, l, intent("a", 6)), paid)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	live := open(t, path)
-	begin(t, live, intent("b", 1))
-
-	l, err := ledger.Open(t.Context(), path, &ledger.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	var runs []string
-	for r, err := range l.Runs(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Started.IsZero() || r.Abandoned || r.Live != (r.Name == "b") {
-			t.Errorf("have %+v", r)
-		}
-		runs = append(runs, r.Name)
-		if want := map[string][3]int{"a": {6, 10, 4}, "b": {1, 1, 0}}[r.Name]; [3]int{r.Calls, r.Records,
-			len(r.Pending)} != want {
-			t.Errorf("have %+v, want %v", r, want)
-		}
-	}
-	if strings.Join(runs, " ") != "a b" {
-		t.Errorf("runs %q", runs)
-	}
-	var have []string
-	for p, err := range l.Recover(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		line := p.Place.String() + " " + p.Why + " " + string(p.Input)
-		if p.Person {
-			line += " person"
-		}
-		have = append(have, line)
-	}
-	want := []string{
-		`a#1 crashed {"id":"a1"} person`,
-		`a#2 crashed {"id":"a2"}`,
-		`a#3 failed {"id":"a3"} person`,
-		`a#4 stopped {"id":"a4"} person`,
-	}
-	if a, b := strings.Join(have, "\n"), strings.Join(want, "\n"); a != b {
-		t.Errorf("have\n%s\nwant\n%s", a, b)
 	}
 }

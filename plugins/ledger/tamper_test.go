@@ -158,6 +158,34 @@ func TestCopyOfNothing(t *testing.T) {
 	}
 }
 
+// TestTamperWithTheFile changes what belongs to no run.
+func TestTamperWithTheFile(t *testing.T) {
+	base := history(t)
+	for _, test := range []struct{ sql, want string }{
+		{"DROP TRIGGER records_stay", `the file: its trigger "records_stay" is gone`},
+		{`DROP TRIGGER records_stay; CREATE TRIGGER records_stay BEFORE DELETE ON records
+			BEGIN SELECT 1; END`, `the file: its trigger "records_stay" was changed`},
+		{"CREATE TRIGGER evil AFTER INSERT ON claims BEGIN DELETE FROM claims; END",
+			`the file: the trigger "evil" was added`},
+		{"DROP INDEX claims_run", `the file: its index "claims_run" is gone`},
+		{noTriggers + `DELETE FROM records WHERE run='a'; DELETE FROM runs WHERE run='a';
+			DELETE FROM claims WHERE run='a'`, "the file: 6 of its records are gone"},
+	} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		if err := os.WriteFile(path, base, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, path, test.sql)
+		l := open(t, path)
+		if err := l.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("want %q, have %v", test.want, err)
+		}
+		if err := l.Verify(t.Context(), "c"); err != nil {
+			t.Errorf("another run: %v", err)
+		}
+	}
+}
+
 // TestForgedHash changes a result together with its record's hash: what follows tells.
 func TestForgedHash(t *testing.T) {
 	base := history(t)
@@ -292,17 +320,31 @@ func TestTamperedResultIsNotGiven(t *testing.T) {
 // TestClaimLedToAnotherKey has two calls with the same input and different keys, and leads the key
 // of one to the result of the other.
 func TestClaimLedToAnotherKey(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "l.db")
-	l := open(t, path)
 	one, other := intent("a", 1), intent("a", 1)
 	other.Run, other.Key = "b", "pay:other"
-	end(t, l, begin(t, l, one), paid)
-	end(t, l, begin(t, l, other), paid)
-	edit(t, path, "UPDATE claims SET run='b' WHERE key='pay:a1'")
-	one.Run = "c"
-	b, err := l.Begin(t.Context(), one)
-	if _, ok := errors.AsType[*ledger.TamperError](err); !ok {
-		t.Errorf("want a *TamperError, have %+v, %v", b, err)
+	changed := one
+	changed.Run, changed.InputHash = "c", [32]byte{1}
+	same := one
+	same.Run = "c"
+	for _, test := range []struct {
+		sql  string
+		call plugins.Intent
+	}{
+		{"UPDATE claims SET run='b' WHERE key='pay:a1'", same},
+		{"UPDATE claims SET settled=1 WHERE key='pay:a1'", same},
+		{"UPDATE claims SET position=2 WHERE key='pay:a1'", same},
+		{"UPDATE claims SET input_hash=x'01" + strings.Repeat("00", 31) + "' WHERE key='pay:a1'",
+			changed},
+	} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		l := open(t, path)
+		end(t, l, begin(t, l, one), paid)
+		end(t, l, begin(t, l, other), paid)
+		edit(t, path, test.sql)
+		b, err := l.Begin(t.Context(), test.call)
+		if _, ok := errors.AsType[*ledger.TamperError](err); !ok {
+			t.Errorf("%s: want a *TamperError, have %+v, %v", test.sql, b, err)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ type tx struct {
 // stmt gives the prepared statement, or nil when the transaction has an error.
 func (t *tx) stmt(query string) (s *sql.Stmt) {
 	if t.err == nil {
-		s, t.err = t.w.stmt(query)
+		s, t.err = t.w.same.stmt(context.Background(), query)
 	}
 	if t.err != nil {
 		return nil
@@ -163,7 +163,6 @@ type history struct {
 	past
 	intent *Record // the last one
 	answer *Record // the first that says what became of it
-	last   *Record
 }
 
 const selectPlace = "SELECT " + columns +
@@ -201,7 +200,6 @@ func (t *tx) history(p plugins.Place) (*history, error) {
 
 // add takes the next record into account.
 func (h *history) add(r *Record) {
-	h.last = r
 	switch r.Kind {
 	case KindIntent, KindCopy:
 		h.slot, h.hash, h.effect = r.slot(), r.InputHash, r.Effect

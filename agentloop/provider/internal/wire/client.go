@@ -66,6 +66,11 @@ func New(api API, opts *provider.Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	for name, value := range c.opts.Headers {
+		if !headerName.MatchString(name) || !headerValue.MatchString(value) {
+			return nil, fmt.Errorf("%s: the header %q cannot be sent", api.Name, name)
+		}
+	}
 	if err := c.setBase(key != ""); err != nil {
 		return nil, err
 	}

@@ -18,8 +18,13 @@ import (
 // flags and numbers.
 const minSecret = 8
 
-// secretName is what a parameter of a base URL is called that is as good as a key.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|sig|auth|pass|code`)
+var (
+	// secretName is what a header, or a parameter of a base URL, is called that is as good as a key.
+	secretName = regexp.MustCompile(`(?i)key|token|secret|sig|auth|pass|code|cookie`)
+
+	headerName  = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	headerValue = regexp.MustCompile("^[^\x00-\x08\x0a-\x1f\x7f]*$")
+)
 
 // key finds the key to send; "" is none.
 func (c *Client) key() (string, error) {
@@ -68,12 +73,23 @@ func (c *Client) setBase(keyed bool) error {
 			shown)
 	case base.Fragment != "":
 		return fmt.Errorf("%s: the base URL %q has a fragment", c.api.Name, shown)
-	case keyed && base.Scheme == "http" && !c.opts.PlainHTTP && !loopback(base.Hostname()):
+	case base.Scheme == "http" && !c.opts.PlainHTTP && !loopback(base.Hostname()) &&
+		(keyed || namesSecret(c.opts.Headers) || namesSecret(base.Query())):
 		return fmt.Errorf("%s: a key is not sent to %s over plain HTTP, where anybody between can "+
 			"read it; use https, or say so with Options.PlainHTTP", c.api.Name, base.Host)
 	}
 	c.base = base
 	return nil
+}
+
+// namesSecret tells whether one of the names is that of something which is as good as a key.
+func namesSecret[V any](named map[string]V) bool {
+	for name := range named {
+		if secretName.MatchString(name) {
+			return true
+		}
+	}
+	return false
 }
 
 func loopback(host string) bool {

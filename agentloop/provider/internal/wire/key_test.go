@@ -67,6 +67,18 @@ func TestOptionsRefused(t *testing.T) {
 		"unreadable": {provider.Options{BaseURL: "https://x/%zz" + secret}, "cannot be read"},
 		"a key in the clear": {provider.Options{BaseURL: "http://10.0.0.1/v1", APIKey: secret},
 			"a key is not sent to 10.0.0.1 over plain HTTP"},
+		"a key of a header's in the clear": {provider.Options{BaseURL: "http://10.0.0.1/v1",
+			Headers: map[string]string{"authorization": "Bearer " + secret}},
+			"a key is not sent to 10.0.0.1 over plain HTTP"},
+		"a key of the URL's in the clear": {provider.Options{
+			BaseURL: "http://10.0.0.1/v1?api_key=" + secret},
+			"a key is not sent to 10.0.0.1 over plain HTTP"},
+		"no name of a header": {provider.Options{BaseURL: "https://x/v1",
+			Headers: map[string]string{"X Y": secret}}, `the header "X Y" cannot be sent`},
+		"no header at all": {provider.Options{BaseURL: "https://x/v1",
+			Headers: map[string]string{"": secret}}, `the header "" cannot be sent`},
+		"two headers in one": {provider.Options{BaseURL: "https://x/v1",
+			Headers: map[string]string{"X": secret + "\r\nY: z"}}, `the header "X" cannot be sent`},
 		"a broken key": {provider.Options{APIKey: secret + "\nx"},
 			"the key in Options.APIKey has characters"},
 		"a taken field": {provider.Options{APIKey: "k", Extra: map[string]any{"model": "x"}},
@@ -83,7 +95,7 @@ func TestOptionsRefused(t *testing.T) {
 		{BaseURL: "http://localhost:1/v1", APIKey: "k"},
 		{BaseURL: "http://127.0.0.2:1/v1", APIKey: "k"},
 		{BaseURL: "http://[::1]:1/v1", APIKey: "k"},
-		{BaseURL: "http://10.0.0.1/v1"},
+		{BaseURL: "http://10.0.0.1/v1?version=2", Headers: map[string]string{"X-Title": "a\tb"}},
 		{BaseURL: "http://10.0.0.1/v1", APIKey: "k", PlainHTTP: true},
 	} {
 		if _, err := New(testAPI, &opts); err != nil {
