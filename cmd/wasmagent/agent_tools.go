@@ -51,6 +51,11 @@ func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFla
 	if err := t.registry.Check(); err != nil {
 		return nil, ruleError(err)
 	}
+	if have := len(c.tools); have > 0 && len(t.owners) == 0 && (cfg.Tools.Allow == nil ||
+		len(cfg.Tools.Allow) > 0) {
+		heard.warn(fmt.Sprintf("the model is offered no tool: tools.allow and tools.deny leave none of %d",
+			have))
+	}
 	for spec := range t.registry.Specs() {
 		t.effects[spec.Name] = spec.Effect
 	}
