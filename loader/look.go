@@ -97,7 +97,7 @@ func (w *watcher) look(ctx context.Context) (again bool, err error) {
 // scan lists what lies there. A directory that is gone is one without plugins.
 func (w *watcher) scan() ([]candidate, error) {
 	found, err := w.dir.scan()
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoPlugin) {
 		return nil, nil
 	}
 	w.firstStays(found)

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/renameio/v2/maybe"
 )
 
 // maxVersions is what the kept bytes of watched plugins may have together, in bytes. Those that
@@ -60,7 +59,7 @@ func (v *versions) has(digest string) bool {
 
 // put keeps a version.
 func (v *versions) put(digest string, wasm []byte) error {
-	if err := maybe.WriteFile(v.path(digest), wasm, 0o600); err != nil {
+	if err := v.write(v.path(digest), wasm); err != nil {
 		return err
 	}
 	v.mu.Lock()
@@ -69,6 +68,23 @@ func (v *versions) put(digest string, wasm []byte) error {
 		return nil
 	}
 	return v.prune(filepath.Base(v.path(digest)))
+}
+
+// write makes a file that is whole or not there while this machine runs. What a crash spoils has
+// another digest, so nobody waits for the disk.
+func (v *versions) write(path string, wasm []byte) error {
+	f, err := os.CreateTemp(v.dir, "new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(wasm)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
 }
 
 // prune removes the files needed longest ago, except one, until the others fit.

@@ -41,8 +41,10 @@ func (c *Change) empty() bool {
 // ErrWatched is a directory that somebody watches already.
 var ErrWatched = errors.New("the directory is watched already")
 
-// Watch follows what happens to the files until ctx ends, and gives ctx's cause then; after Close
-// it gives host.ErrClosed. Changes since the Dir was opened count too.
+// Watch follows what happens to the files, from when the Dir was opened until ctx ends or the Dir
+// closes, which waits for that. It returns when it has begun: from then on every version that is
+// listed can be called, though its file may be another by now, or gone. The error is ctx's,
+// ErrWatched, host.ErrClosed, or of the cache directory.
 //
 // A file counts when it was the same twice, a tenth of a second apart: one that is being written
 // does not, and nor does one that is gone for a moment. A new version is described, held against
@@ -61,9 +63,12 @@ func (d *Dir) Watch(ctx context.Context, told func(Change)) error {
 			return ErrWatched
 		}
 	}
-	defer d.watch.Unlock()
+	w := newWatcher(d, told)
+	if err := w.keepAll(ctx); err != nil {
+		d.watch.Unlock()
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	go func() {
 		select {
 		case <-d.ending:
@@ -71,24 +76,25 @@ func (d *Dir) Watch(ctx context.Context, told func(Change)) error {
 		case <-ctx.Done():
 		}
 	}()
-	w := newWatcher(d, told)
-	n := newNotices(d.origin, d.opts)
-	defer n.close()
-	if err := w.keepAll(ctx); err != nil {
-		return err
-	}
-	return w.run(ctx, n)
+	go func() {
+		defer d.watch.Unlock()
+		defer cancel(nil)
+		w.run(ctx)
+	}()
+	return nil
 }
 
 // run looks at the directory whenever something seems to have happened there.
-func (w *watcher) run(ctx context.Context, n *notices) error {
+func (w *watcher) run(ctx context.Context) {
+	n := newNotices(w.dir.origin, w.dir.opts)
+	defer n.close()
 	settle, poll := w.dir.opts.intervals()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		again, err := w.look(ctx)
 		if err != nil {
-			return err
+			return // ctx has ended
 		}
 		all, news := n.follow(w.places())
 		wait := poll
@@ -100,7 +106,7 @@ func (w *watcher) run(ctx context.Context, n *notices) error {
 		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return
 		case <-timer.C:
 			continue
 		case <-n.dirty:
@@ -108,7 +114,7 @@ func (w *watcher) run(ctx context.Context, n *notices) error {
 		timer.Reset(settle) // more is likely to follow
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return
 		case <-timer.C:
 		}
 	}
@@ -127,6 +133,9 @@ func (o *Options) intervals() (settle, poll time.Duration) {
 
 // keepAll keeps the bytes of what serves, as far as there is room for them.
 func (w *watcher) keepAll(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err := w.dir.versions.start(); err != nil {
 		return err
 	}
