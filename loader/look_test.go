@@ -163,7 +163,9 @@ func TestLook(t *testing.T) {
 			{put(".p.tmp", v2), 2, "p=1", ""},
 			{rename(".p.tmp", "p.wasm"), 2, "p=2", "~p"},
 		},
-		"touched": {{func(s *scene) { s.must(os.Chtimes(s.path("p.wasm"), early, early)) }, 2, "p=1", ""}},
+		"touched": {
+			{func(s *scene) { s.must(os.Chtimes(s.path("p.wasm"), early, early)) }, 2, "p=1", ""},
+		},
 		"the same bytes again": {
 			{put("x.tmp", v1), 0, "p=1", ""},
 			{rename("x.tmp", "p.wasm"), 2, "p=1", ""},
