@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"host/hosttest/asm":   {},
 	"host/internal/mount": {"host/internal/wasi"},
 	"host/kv":             {"host"},
-	"loader":              {"abi", "abi/...", "host", "plugins"},
+	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
 	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},

@@ -148,6 +148,7 @@ type Dir struct {
 	own      bool      // engine is closed with the Dir
 	shelf    *shelf    // of plugins that were called
 	list     *list     // what is known of the plugins
+	lock     *lock     // as it was last read
 	versions *versions // what watched plugins are made of
 	close    sync.Once
 	closed   error
@@ -234,6 +235,9 @@ func open(ctx context.Context, d *Dir, found []candidate) (_ *Dir, err error) {
 	}
 	d.shelf, d.ending = newShelf(opts.codeMemory()), make(chan struct{})
 	d.versions = &versions{dir: filepath.Join(opts.cacheDir(), "versions"), max: maxVersions}
+	if len(found) > 0 {
+		d.lock = lockOf(found[0].path) // they all lie in one directory
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())

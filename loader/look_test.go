@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -259,6 +260,15 @@ func TestLook(t *testing.T) {
 			{put("p.wasm", v2), 2, "a=7 p=7", "!tool:p +p"},
 			{put("a.wasm", version(8, "a")), 2, "a=8 p=2", "~a"},
 		},
+		"a lock": {
+			{put("wasmagent.lock", pins("p", v1)), 2, "p=1", ""},
+			{put("p.wasm", v2), 2, "p=1", "!p"},
+			{put("wasmagent.lock", pins("p", v2)[:30]), 2, "p=1", "!p"},
+			{put("wasmagent.lock", pins("p", v2)), 1, "p=1", ""},
+			{nothing, 1, "p=2", "~p"},
+			{put("wasmagent.lock", pins("p", v3)), 2, "p=2", "!p"},
+			{remove("wasmagent.lock"), 2, "p=2", ""},
+		},
 		"a tool that moves": {
 			{func(s *scene) {
 				s.put("p.wasm", version(2, "q"))
@@ -275,6 +285,11 @@ func TestLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) { follow(t, options(t), v1, steps) })
 		t.Run(name+", read once", func(t *testing.T) { follow(t, settled(t), v1, steps) })
 	}
+}
+
+// pins is a lock for one plugin.
+func pins(name string, wasm []byte) []byte {
+	return fmt.Appendf(nil, "[plugins]\n%s = \"sha256:%x\"\n", name, sha256.Sum256(wasm))
 }
 
 func follow(t *testing.T, opts *loader.Options, p []byte, steps []step) {

@@ -81,8 +81,8 @@ func Open(file string, opts *Options) (*Policy, error) {
 	return p, nil
 }
 
-// Close ends the requests that are under way, and closes what plugins keep. The Dirs that use the policy are closed before it. It
-// may be called twice.
+// Close ends the requests that are under way, and closes what plugins keep. The Dirs that use the
+// policy are closed before it. It may be called twice.
 func (p *Policy) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -208,6 +208,9 @@ func (p *Policy) kept(pl *loader.Plugin) []place {
 	all := []place{
 		{"plugins", plugins}, {"the policy", p.file}, {"the state directory", p.opts.StateDir},
 		{"the cache", p.opts.CacheDir},
+	}
+	if p.doc.sessions != "" {
+		all = append(all, place{"the sessions", p.doc.sessions})
 	}
 	for _, dir := range p.opts.Protect {
 		all = append(all, place{"a directory of wasmagent's", dir})

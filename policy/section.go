@@ -27,6 +27,8 @@ type document struct {
 	Defaults defaults            `toml:"defaults"`
 	Ceiling  ceiling             `toml:"ceiling"`
 	Plugins  map[string]*section `toml:"plugins"`
+
+	sessions string // the folder of sessions, where the file names one
 }
 
 type defaults struct {
@@ -99,10 +101,10 @@ func parse(file, content string) (*document, *decoder, error) {
 		return nil, nil, &config.Error{File: file, Line: e.Line, Detail: e.Detail, Err: e.Err}
 	}
 	d := &decoder{file: file, lines: lines}
+	doc := &document{sessions: sessionsOf(top, file)}
 	for _, name := range config.Sections() {
 		delete(top, name)
 	}
-	doc := &document{}
 	d.value("", top, reflect.ValueOf(doc).Elem())
 	if err := d.err(); err != nil {
 		return nil, nil, err
@@ -126,6 +128,16 @@ func parse(file, content string) (*document, *decoder, error) {
 		return nil, nil, err
 	}
 	return doc, d, nil
+}
+
+// sessionsOf gives the folder of sessions that a file names, as the package config resolves it.
+func sessionsOf(top map[string]any, file string) string {
+	core, _ := top["core"].(map[string]any)
+	dir, _ := core["sessions"].(string)
+	if dir == "" || filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(filepath.Dir(file), dir)
 }
 
 func isIsolation(s string) bool { return s == "snapshot" || s == "instantiate" }
@@ -237,7 +249,8 @@ func (s *section) checkFiles(d *decoder) {
 func (m *mount) checkHost(d *decoder, at string) {
 	switch {
 	case m.Scratch && (m.Host != "" || m.Mode != ""):
-		d.add(at, "a scratch mount has neither host nor mode: it is empty at every call, and gone after it")
+		d.add(at, "a scratch mount has neither host nor mode: it is empty at every call, and gone "+
+			"after it")
 	case m.Scratch:
 	case !filepath.IsAbs(m.Host):
 		d.add(at+".host", "want an absolute path, have %s: nothing is expanded", show(m.Host))

@@ -64,8 +64,8 @@ func (a *app) command() *cobra.Command {
 		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
 		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and
 calls them with JSON. A plugin runs in a sandbox that is given nothing, no files, no
-network, no environment, but what you grant it. When a call goes wrong, the error says exactly what went
-wrong and who must act.
+network, no environment, but what you allow it. When a call goes wrong, the error says
+exactly what went wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
 		Args:              a.noSuchCommand,
@@ -79,7 +79,8 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	root.SetErr(a.err)
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
-		a.checkCommand(), a.callCommand(), a.allowCommand(), a.revokeCommand(), a.ledgerCommand(), a.versionCommand())
+		a.checkCommand(), a.callCommand(), a.allowCommand(), a.revokeCommand(),
+		a.lockCommand(), a.ledgerCommand(), a.versionCommand())
 	return root
 }
 

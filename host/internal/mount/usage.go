@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// usage is what was added to a mount, held against what may be. What is removed counts for as much
-// as was added, and no more: nobody earns room by removing what was there before.
+// usage is what was added to a mount, less what was removed, held against what may be. It is never
+// below zero: who removes first what was there before has earned nothing.
 type usage struct {
 	mu       sync.Mutex
 	bytes    int64
