@@ -29,7 +29,7 @@ const appDir = "wasmagent"
 // Options of OpenDir and OpenFile. Nil and zero fields are the documented defaults.
 type Options struct {
 	Engine   *host.Engine // nil: one of its own, which Close closes
-	CacheDir string       // tool lists and compiled code; "" is the user's cache directory
+	CacheDir string       // tool lists, compiled code, kept bytes; "" is the user's cache directory
 	StateDir string       // the key that seals them; "" is the user's state directory
 	Limits   host.Limits  // for every plugin, without Policies; zero fields are the host's defaults
 	Policies Policies     // what each plugin may do; nil grants nothing to any

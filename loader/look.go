@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // watcher finds out what is different in a directory. It belongs to one goroutine.
@@ -162,9 +163,15 @@ func (w *watcher) see(c candidate, dirs map[string]string) sight {
 		s.key = p.Err.Error()
 		return s
 	}
-	s.digest, s.id, s.sure = digestOf(wasm), identify(info), !young(info, at)
+	s.digest, s.id, s.sure = digestOf(wasm), identify(info), !fresh(info, at)
 	s.key = p.keyOf(s.digest)
 	return s
+}
+
+// fresh is young, except that a file from the future is not: it would be read at every look.
+func fresh(info fs.FileInfo, at time.Time) bool {
+	since := func(t time.Time) time.Duration { return at.Sub(t).Abs() }
+	return since(info.ModTime()) < racyWindow || since(time.Unix(0, identify(info).CTime)) < racyWindow
 }
 
 // again gives the sight of a file that is as it was, which a lock may judge in another way now.
@@ -187,7 +194,7 @@ func (w *watcher) lock(found []candidate) {
 	at := w.dir.opts.clock()
 	var id identity
 	info, err := os.Stat(lockPath(found[0].path))
-	if err == nil && !young(info, at) {
+	if err == nil && !fresh(info, at) {
 		id = identify(info)
 	}
 	if id == (identity{}) || id != w.locked {

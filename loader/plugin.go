@@ -119,7 +119,7 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	}
 	under := p.decision.Digest
 	p.Size, p.Digest = info.Size(), digestOf(wasm)
-	p.seen = sight{id: identify(info), sure: !young(info, at)}
+	p.seen = sight{id: identify(info), sure: !fresh(info, at)}
 	if err := p.lock.check(p.Name, p.Digest); err != nil {
 		return err // before a byte of it is run
 	}
