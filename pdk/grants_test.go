@@ -28,7 +28,7 @@ func init() {
 	pdk.Register(pdk.Tool{Name: "keep"}, func(c *pdk.Call, in ops) ([]string, error) {
 		var out []string
 		for _, op := range in.Ops {
-			out = append(out, keep(c.KV(), strings.Fields(op)))
+			out = append(out, keep(pdk.KV(c), strings.Fields(op)))
 		}
 		if in.Fail {
 			return nil, errors.New("changed its mind")
@@ -38,7 +38,7 @@ func init() {
 	pdk.Register(pdk.Tool{Name: "ask"}, func(c *pdk.Call, in struct {
 		URL string `json:"url"`
 	}) (string, error) {
-		resp, err := c.HTTP().Get(in.URL)
+		resp, err := pdk.HTTP(c).Get(in.URL)
 		if err != nil {
 			return "", fmt.Errorf("asking: %w", err)
 		}
@@ -46,7 +46,7 @@ func init() {
 	})
 }
 
-func keep(kv pdk.KV, f []string) string {
+func keep(kv pdk.KVSpace, f []string) string {
 	var m memo
 	var ok bool
 	var err error

@@ -38,8 +38,8 @@ type Options struct {
 	Resolver *net.Resolver
 }
 
-// Policy is an operator's file, and what was allowed under it. It is a loader.Policies, safe for
-// concurrent use.
+// Policy is an operator's file, and what was allowed under it, both as they were when it was opened.
+// It is a loader.Policies, safe for concurrent use.
 type Policy struct {
 	file      string
 	content   string // as it was read; "" when there is none

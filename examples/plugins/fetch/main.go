@@ -61,7 +61,7 @@ func run(c *pdk.Call, in Input) (Output, error) {
 	if err := check(in); err != nil {
 		return Output{}, err
 	}
-	resp, err := c.HTTP().Do(&pdk.Request{URL: in.URL, Headers: []pdk.Header{
+	resp, err := pdk.HTTP(c).Do(&pdk.Request{URL: in.URL, Headers: []pdk.Header{
 		{Name: "Accept", Value: "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1"}}})
 	if err != nil {
 		return Output{}, err

@@ -109,7 +109,7 @@ func markOf(key string) string { return "<!-- key: " + url.QueryEscape(key) + " 
 
 // client speaks with GitHub about one repository.
 type client struct {
-	http pdk.HTTP
+	http pdk.HTTPClient
 	base string
 }
 
@@ -118,7 +118,7 @@ func newClient(c *pdk.Call, repository string) (*client, error) {
 	if _, err := c.Config("api_url", &base); err != nil {
 		return nil, err
 	}
-	return &client{c.HTTP(), strings.TrimSuffix(base, "/") + "/repos/" + repository}, nil
+	return &client{pdk.HTTP(c), strings.TrimSuffix(base, "/") + "/repos/" + repository}, nil
 }
 
 // issue is what GitHub tells of one.

