@@ -343,7 +343,8 @@ func (p *plugin) offer(claims map[string][]string, holders map[string]string) {
 }
 
 // collision tells that others claim a tool's name too, and the plugin does not get it.
-func (p *plugin) collision(tool string, claims map[string][]string, holders map[string]string) error {
+func (p *plugin) collision(tool string, claims map[string][]string,
+	holders map[string]string) error {
 	paths, holder := claims[tool], holders[tool]
 	if len(paths) < 2 || holder == p.Path {
 		return nil
