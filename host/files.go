@@ -63,9 +63,13 @@ func (in *instance) filesGuest() mount.Guest {
 		Away:  in.away,
 		Spend: func(bytes int) { in.charge(uint64(bytes)) },
 		Wrote: func() { in.run.effects.Files++ },
-		Missing: func(text string) {
-			in.run.note = text
-			in.say(abi.LevelInfo, text)
+		Missing: func(text string, outside bool) {
+			in.run.note = in.clean(text)
+			level := abi.LevelDebug // a plugin may well look whether a file is there
+			if outside {
+				level = abi.LevelInfo
+			}
+			in.say(level, in.run.note)
 		},
 		Trouble: func(err error) {
 			in.module.engine.logger.Warn("closing a plugin's files", "digest", in.module.Digest(),

@@ -208,6 +208,9 @@ func TestLinksThatWereThere(t *testing.T) {
 		step{"symlink x /data/parent/got", out},
 		step{"symlink parent/secret /data/got", out},
 		step{"times /data/out 1", out},
+		step{"rename /data/sub/up /data/up", out}, // where it would point out
+		step{"rename /data/sub/up /data/sub/up2", "ok"},
+		step{"rename /data/inside /data/sub/inside", "ok"},
 	)
 	expect(t, w.guest(w.rw()), steps)
 	if got := w.read("secret"); got != "not for guests" {

@@ -26,7 +26,6 @@ const token = "tok-3f9A/xq+77Zm_LONG"
 // chest is a guest with a secret that it may use and not have.
 type chest struct {
 	*host.Module
-	t    *testing.T
 	port string
 	log  *bytes.Buffer // of the engine
 }
@@ -36,7 +35,7 @@ func newChest(t *testing.T) *chest {
 	if testing.Short() {
 		t.Skip("builds and compiles a Go plugin")
 	}
-	c := &chest{t: t, log: &bytes.Buffer{}}
+	c := &chest{log: &bytes.Buffer{}}
 	c.port = serve(t, func(rw http.ResponseWriter, r *http.Request) {
 		auth := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch r.URL.Path {
@@ -83,7 +82,7 @@ func newChest(t *testing.T) *chest {
 	}
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	c.Module = hosttest.Compile(t, e, hosttest.GoPlugin(t, "testdata/grants"),
-		host.Policy{Grants: host.Grants{HTTP: client}})
+		host.Policy{Grants: host.Grants{HTTP: client, Files: []host.Mount{{Guest: "/tmp", Scratch: true}}}})
 	return c
 }
 
@@ -101,9 +100,15 @@ func found(text string) bool {
 	})
 }
 
-// TestSecretIsUsedAndNotSeen lets a guest use a secret, and try to get it in every way it has.
-func TestSecretIsUsedAndNotSeen(t *testing.T) {
+func TestSecrets(t *testing.T) {
 	c := newChest(t)
+	t.Run("is used and not seen", c.isUsedAndNotSeen)
+	t.Run("is in no other texts", c.isInNoOtherTexts)
+	t.Run("is in no reply", c.isInNoReply)
+}
+
+// isUsedAndNotSeen lets a guest use a secret, and try to get it in every way it has.
+func (c *chest) isUsedAndNotSeen(t *testing.T) {
 	if got, _ := send(t, c.Module, sent{URL: c.url("a", "/used")}); got.Body != "true" {
 		t.Fatalf("the secret is not sent: %+v", got)
 	}
@@ -135,11 +140,9 @@ func TestSecretIsUsedAndNotSeen(t *testing.T) {
 	}
 }
 
-// TestSecretInOtherTexts has a guest that knows the secret, from whomever: what it says is clean
+// isInNoOtherTexts has a guest that knows the secret, from whomever: what it says is clean
 // before anybody sees it.
-func TestSecretInOtherTexts(t *testing.T) {
-	c := newChest(t)
-	send(t, c.Module, sent{URL: c.url("a", "/used")}) // from now on the client looks for it
+func (c *chest) isInNoOtherTexts(t *testing.T) {
 	var logs, output strings.Builder
 	obs := &host.Observer{
 		Log:    func(_ abi.Level, text string) { logs.WriteString(text) },
@@ -172,10 +175,8 @@ func TestSecretInOtherTexts(t *testing.T) {
 	}
 }
 
-// TestScrubbedReply takes a reply apart: texts, keys, bytes and what is inside others.
-func TestScrubbedReply(t *testing.T) {
-	c := newChest(t)
-	send(t, c.Module, sent{URL: c.url("a", "/used")})
+// isInNoReply takes a reply apart: texts, keys, bytes and what is inside others.
+func (c *chest) isInNoReply(t *testing.T) {
 	var out struct {
 		Lines []string `json:"lines"`
 		End   string   `json:"end"`
@@ -184,8 +185,8 @@ func TestScrubbedReply(t *testing.T) {
 	if _, err := callTool(t.Context(), c.Module, nil, "echo", in, &out); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"a", "x[secret TOKEN]y", "[secret TOKEN]", "b"}
-	if !slices.Equal(out.Lines, want) && out.Lines[2] != "[secret TOKEN][secret TOKEN]" || out.End != "ends [secret TOKEN]" {
+	want := []string{"a", "x[secret TOKEN]y", "[secret TOKEN][secret TOKEN]", "b"}
+	if !slices.Equal(out.Lines, want) || out.End != "ends [secret TOKEN]" {
 		t.Errorf("%q", out)
 	}
 }

@@ -76,7 +76,7 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		return plugins.Output{}, t.callFault(err)
 	}
 	b.reply = reply
-	return t.read(b, took.Effects)
+	return t.read(b, &took)
 }
 
 // buffer holds one call's request, reply and result. Nothing of them outlives the call: values and

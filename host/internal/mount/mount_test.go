@@ -74,7 +74,7 @@ func newGuest(t testing.TB, mounts ...Mount) *guest {
 		Away:    func(work func()) { work() },
 		Spend:   func(int) {},
 		Wrote:   func() { g.wrote++ },
-		Missing: func(text string) { g.missing = append(g.missing, text) },
+		Missing: func(text string, outside bool) { g.missing = append(g.missing, fmt.Sprint(text, outside)) },
 		Trouble: func(err error) { t.Error(err) },
 	})
 	t.Cleanup(func() {
@@ -372,6 +372,24 @@ func TestReaddir(t *testing.T) {
 	g.want(wasi.Notcapable, "fd_readdir", root, answer, 1000, 0, result)
 	g.want(wasi.Notcapable, "path_filestat_get", append(g.at(root, "d"), 0, answer)...)
 	g.want(wasi.Success, "fd_prestat_get", root, answer)
+}
+
+func TestMissing(t *testing.T) {
+	g := newGuest(t, Mount{Host: directory(t, map[string]string{"a": ""}), Guest: "/d"})
+	for path, want := range map[string]string{
+		"d/x": `no such file: "/d/x"; the plugin's paths are /d (read-only)false`,
+		"x/y": `no such file: "/x/y"; the plugin's paths are /d (read-only)true`,
+		"d/a": "",
+	} {
+		g.missing = nil
+		for range 2 { // it is told once
+			g.tryOpen(root, path, toRead)
+		}
+		if got := strings.Join(g.missing, "\n"); got != want {
+			t.Errorf("%s: %s", path, got)
+		}
+		g.table.Reset()
+	}
 }
 
 func TestRenumber(t *testing.T) {

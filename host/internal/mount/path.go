@@ -74,7 +74,7 @@ func (t *Table) walk(n *node, at place) (place, wasi.Errno) {
 			}
 		default:
 			if n = n.children[name]; n == nil {
-				return place{}, t.missing(at.guest)
+				return place{}, t.missing(at.guest, true)
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func (t *Table) change(at *place, work func() error) wasi.Errno {
 func (t *Table) failed(at *place, err error) wasi.Errno {
 	e := errno(err)
 	if e == wasi.Noent {
-		return t.missing(at.guest)
+		return t.missing(at.guest, false)
 	}
 	return e
 }
@@ -307,6 +307,15 @@ func (t *Table) pathRename(mem api.Memory, p []uint64) wasi.Errno {
 		moved, err := from.dir.Lstat(from.name)
 		if err != nil {
 			return err
+		}
+		if moved.Mode()&fs.ModeSymlink != 0 {
+			target, err := from.dir.Readlink(from.name)
+			if err != nil {
+				return err
+			}
+			if !pointsDown(target) && path.Dir(from.name) != path.Dir(to.name) {
+				return refuse(wasi.Notcapable) // it could come to point out
+			}
 		}
 		if err := from.dir.Rename(from.name, to.name); err != nil {
 			return err

@@ -130,7 +130,7 @@ func (t *Table) pathFilestatGet(mem api.Memory, p []uint64) wasi.Errno {
 	follow := uint32(p[1])&lookupFollow != 0
 	e = t.stat(b, func() (fs.FileInfo, error) { return at.stat(follow) })
 	if e == wasi.Noent {
-		return t.missing(at.guest)
+		return t.missing(at.guest, false)
 	}
 	return e
 }

@@ -21,12 +21,14 @@ const (
 
 // Guest is what a Table asks of the instance that it serves.
 type Guest struct {
-	Ready   func() bool       // files can be opened now
-	Away    func(work func()) // does work that the guest waits for; its memory is left alone
-	Spend   func(bytes int)   // prices bytes that are about to be moved; it may not return
-	Wrote   func()            // something changed that outlives the call
-	Missing func(text string) // a path is not there, once a call; for people
-	Trouble func(error)       // the host's own, with cleaning up
+	Ready func() bool       // files can be opened now
+	Away  func(work func()) // does work that the guest waits for; its memory is left alone
+	Spend func(bytes int)   // prices bytes that are about to be moved; it may not return
+	Wrote func()            // something changed that outlives the call
+	// Missing tells people of a path that is not there, once a call, and whether it lies outside all
+	// mounts.
+	Missing func(text string, outside bool)
+	Trouble func(error) // the host's own, with cleaning up
 }
 
 // Table has one instance's descriptors. It belongs to the goroutine that runs the instance.
@@ -229,10 +231,11 @@ func (t *Table) fdRenumber(_ api.Memory, d *descriptor, p []uint64) wasi.Errno {
 }
 
 // missing tells the operator of a path that is not there, and which are.
-func (t *Table) missing(guest string) wasi.Errno {
+func (t *Table) missing(guest string, outside bool) wasi.Errno {
 	if !t.noted {
 		t.noted = true
-		t.guest.Missing(fmt.Sprintf("no such file: %q; the plugin's paths are %s", guest, t.set.paths))
+		text := fmt.Sprintf("no such file: %q; the plugin's paths are %s", guest, t.set.paths)
+		t.guest.Missing(text, outside)
 	}
 	return wasi.Noent
 }
