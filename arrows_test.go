@@ -29,20 +29,20 @@ var arrows = map[string][]string{
 	"cmd/wasmagent":       {"..."},
 	"host":                {"abi", "abi/...", "host/..."},
 	"host/conform":        {"abi", "abi/...", "host"},
-	"internal/tomlfile":   {},
 	"host/egress":         {},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"host/internal/mount": {"host/internal/wasi"},
 	"host/kv":             {"host"},
+	"internal/tomlfile":   {},
 	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
-	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},
 	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
 	"plugins/excerpt":     {"abi", "plugins"},
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
+	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},
 }
 
 // below says the same for all packages below a folder, for those that the table above does not
