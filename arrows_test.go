@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
 	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
+	"plugins/excerpt":     {"abi", "plugins"},
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
 }
