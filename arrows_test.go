@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "plugins"},
+	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
 	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
@@ -49,6 +50,8 @@ var owners = map[string][]string{
 	"github.com/gofrs/flock":            {"host", "host/hosttest", "plugins/ledger"},
 	"modernc.org/sqlite":                {"plugins/ledger"},
 	"github.com/cenkalti/backoff/v5":    {"plugins"},
+
+	"github.com/modelcontextprotocol/go-sdk": {"mcpserver"},
 }
 
 // scratch is where a clone's owner writes plugins of his own. It is ignored, here and by Git.
