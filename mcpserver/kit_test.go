@@ -25,7 +25,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins/pluginstest"
 )
 
-// peerVariable makes the test binary a server for clients in other processes: stdio or http.
+// peerVariable makes the test binary a server for clients in other processes: stdio, http or
+// conformance, which is http for everybody.
 const peerVariable = "WASMAGENT_MCP_TEST_SERVER"
 
 const testToken = "test-token-0123456789"
@@ -46,12 +47,15 @@ func peer(way string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	registry := plugins.NewRegistry(nil)
-	if err := registry.Add(testTools(registry)...); err != nil {
+	tools, who := testTools(registry), mcpserver.HTTP{Tokens: []string{testToken}}
+	if way == "conformance" {
+		tools, who = conformanceTools(registry), mcpserver.HTTP{NoAuth: true}
+	}
+	if err := registry.Add(tools...); err != nil {
 		return err
 	}
 	s := mcpserver.New(registry, &mcpserver.Options{
-		Logger:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Discover: os.Getenv(peerVariable+"_DISCOVER") != "",
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	defer s.Close()
 	if way == "stdio" {
@@ -62,7 +66,7 @@ func peer(way string) error {
 		return err
 	}
 	fmt.Printf("http://%s/mcp\n", listener.Addr())
-	if err := s.Serve(ctx, listener, mcpserver.HTTP{Tokens: []string{testToken}}); ctx.Err() == nil {
+	if err := s.Serve(ctx, listener, who); ctx.Err() == nil {
 		return err
 	}
 	return nil
@@ -96,11 +100,13 @@ func failsWith(err error) invoke {
 
 const pointSchema = `{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`
 
-// testTools are tools that show all that a call can come to. grow adds one to the registry.
+// testTools are tools that show all that a call can come to. grow adds one to the registry; hold
+// tells of progress and waits until release is called.
 func testTools(registry *plugins.Registry) []plugins.Tool {
 	kind := func(name string, kind plugins.Kind, cause error) plugins.Tool {
 		return tool(abi.ToolSpec{Name: name}, failsWith(&plugins.ToolError{Kind: kind, Err: cause}))
 	}
+	released := make(chan struct{})
 	failed := &abi.Failure{Code: "no_disk", Message: "the disk is\x1b[31m full", Permanent: true}
 	return []plugins.Tool{
 		tool(abi.ToolSpec{Name: "echo", Description: "Gives back its arguments.", Effect: abi.EffectRead},
@@ -123,6 +129,17 @@ func testTools(registry *plugins.Registry) []plugins.Tool {
 		tool(abi.ToolSpec{Name: "long"}, gives(`"`+strings.Repeat("line\\n", 20000)+`"`)),
 		tool(abi.ToolSpec{Name: "steps", Effect: abi.EffectRead}, steps),
 		tool(abi.ToolSpec{Name: "wait"}, waitForEver),
+		tool(abi.ToolSpec{Name: "hold"},
+			func(_ context.Context, call plugins.Call) (plugins.Output, error) {
+				call.Progress(abi.Progress{Done: 1, Total: 2})
+				<-released
+				return value("true"), nil
+			}),
+		tool(abi.ToolSpec{Name: "release"},
+			func(context.Context, plugins.Call) (plugins.Output, error) {
+				close(released)
+				return value("true"), nil
+			}),
 		kind("fail_handler", plugins.ErrHandler, failed),
 		kind("fail_malformed", plugins.ErrMalformedResult,
 			&plugins.MalformedError{Name: "bad_msgpack", Detail: "cut off", Offset: 3}),

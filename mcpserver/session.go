@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,28 +43,43 @@ func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*
 // codeBusy is the JSON-RPC error of a session that does not begin because there are too many.
 const codeBusy = -32000
 
-// admit counts the sessions that begin.
+// methods are those that the server has, besides notifications. The protocol's library also answers
+// for prompts and resources, of which there are none.
+var methods = []string{"initialize", "ping", "server/discover", "subscriptions/listen",
+	"logging/setLevel", "tools/list", "tools/call"}
+
+// admit lets the server's methods through, and counts the sessions that begin.
 func (s *Server) admit(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method != "initialize" || !sessionOf(ctx).counted {
-			return next(ctx, method, req)
+		switch {
+		case !slices.Contains(methods, method) && !strings.HasPrefix(method, "notifications/"):
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+				Message: fmt.Sprintf("method %q not found", method)}
+		case method == "initialize" && sessionOf(ctx).counted:
+			return s.begin(ctx, method, req, next)
 		}
-		if s.sessions.Add(1) > int64(s.opts.Sessions) {
-			s.sessions.Add(-1)
-			s.log.WarnContext(ctx, "session refused: too many", "max", s.opts.Sessions)
-			return nil, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(
-				"there are %d sessions, as many as may be; try again later", s.opts.Sessions)}
-		}
-		res, err := next(ctx, method, req)
-		if err != nil {
-			s.sessions.Add(-1)
-			return nil, err
-		}
-		session := req.GetSession().(*mcp.ServerSession)
-		go func() {
-			_ = session.Wait() // why it ended does not matter
-			s.sessions.Add(-1)
-		}()
-		return res, nil
+		return next(ctx, method, req)
 	}
+}
+
+// begin counts a session, until it ends, unless there are too many.
+func (s *Server) begin(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (
+	mcp.Result, error) {
+	if s.sessions.Add(1) > int64(s.opts.Sessions) {
+		s.sessions.Add(-1)
+		s.log.WarnContext(ctx, "session refused: too many", "max", s.opts.Sessions)
+		return nil, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(
+			"there are %d sessions, as many as may be; try again later", s.opts.Sessions)}
+	}
+	res, err := next(ctx, method, req)
+	if err != nil {
+		s.sessions.Add(-1)
+		return nil, err
+	}
+	session := req.GetSession().(*mcp.ServerSession)
+	go func() {
+		_ = session.Wait() // why it ended does not matter
+		s.sessions.Add(-1)
+	}()
+	return res, nil
 }

@@ -36,7 +36,7 @@ func TestList(t *testing.T) {
 		for _, tool := range list.Tools {
 			seen[tool.Name] = tool
 		}
-		if seen["read_more"] == nil || len(seen) != 14 {
+		if seen["read_more"] == nil || len(seen) != 16 {
 			t.Fatalf("have %v", toolNames(t, c))
 		}
 		for name, want := range map[string]string{
@@ -160,6 +160,10 @@ func TestProtocolErrors(t *testing.T) {
 		if wire, ok := errors.AsType[*jsonrpc.Error](err); !ok || wire.Code != jsonrpc.CodeInvalidParams {
 			t.Errorf("an unknown tool: %v", err)
 		}
+		_, err = c.ListPrompts(t.Context(), nil)
+		if wire, ok := errors.AsType[*jsonrpc.Error](err); !ok || wire.Code != jsonrpc.CodeMethodNotFound {
+			t.Errorf("a method that the server does not have: %v", err)
+		}
 		if res := call(t, c, "count", nil); res.IsError {
 			t.Error("the next call is not answered")
 		}
@@ -212,7 +216,7 @@ func TestCancelReachesTheTool(t *testing.T) {
 	everyWay(t, func(t *testing.T, w way) {
 		s, registry := withTestTools(t, nil)
 		begun, ended := make(chan struct{}), make(chan error, 1)
-		err := registry.Add(tool(spec("hold"),
+		err := registry.Add(tool(spec("caught"),
 			func(ctx context.Context, _ plugins.Call) (plugins.Output, error) {
 				close(begun)
 				<-ctx.Done()
@@ -229,7 +233,7 @@ func TestCancelReachesTheTool(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "hold"})
+			_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "caught"})
 			done <- err
 		}()
 		<-begun
