@@ -76,5 +76,8 @@ func (s *Server) failed(ctx context.Context, tool string, err error) (*mcp.CallT
 
 // unknown is the protocol's error for a tool that is not there.
 func unknown(tool string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", tool)}
+	return &jsonrpc.Error{
+		Code:    jsonrpc.CodeInvalidParams,
+		Message: fmt.Sprintf("unknown tool %q", tool),
+	}
 }

@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/mcpserver"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -170,6 +172,36 @@ func TestRemovedToolIsUnknown(t *testing.T) {
 	<-changed
 	if names := toolNames(t, c); !slices.Equal(names, []string{"b", "read_more"}) {
 		t.Errorf("have %v", names)
+	}
+}
+
+// TestCloneOfOurs pins that a tool which looks like one of the server's to the last byte is still
+// another one, also when the server's takes its place.
+func TestCloneOfOurs(t *testing.T) {
+	ours, _ := serverWith(t, &mcpserver.Options{Discover: true})
+	list, err := ways[0].connect(t, ours, nil).ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := json.Marshal(list.Tools[0].InputSchema)
+	if err != nil || list.Tools[0].Name != "call_tool" {
+		t.Fatal(err, list.Tools[0].Name)
+	}
+	clone := tool(abi.ToolSpec{Name: "call_tool", Description: list.Tools[0].Description,
+		InputSchema: string(schema)}, gives(`"theirs"`))
+	s, registry := serverWith(t, &mcpserver.Options{DirectTools: 1}, clone)
+	changed := make(chan struct{}, 1)
+	c := ways[0].connect(t, s, onChange(changed))
+	args := map[string]any{"name": "one"}
+	if res := call(t, c, "call_tool", args); textOf(res) != "theirs" {
+		t.Errorf("alone: %s", textOf(res))
+	}
+	if err := registry.Add(tool(spec("one"), gives("1"))); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+	if res := call(t, c, "call_tool", args); textOf(res) != "1" {
+		t.Errorf("beside ours: %s", textOf(res))
 	}
 }
 

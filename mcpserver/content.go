@@ -36,7 +36,8 @@ func content(s *session, out plugins.Output) []mcp.Content {
 		}
 	}
 	if left > 0 {
-		shown = append(shown, &mcp.TextContent{Text: fmt.Sprintf("[%d more blocks are left out]", left)})
+		more := fmt.Sprintf("[%d more blocks are left out]", left)
+		shown = append(shown, &mcp.TextContent{Text: more})
 	}
 	return shown
 }

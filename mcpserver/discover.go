@@ -43,8 +43,8 @@ type caller struct{}
 
 var callerSpec = abi.ToolSpec{
 	Name: callTool,
-	Description: "Calls a tool by its name. " + searchTools + " finds names, and the schema that the " +
-		"arguments must match.",
+	Description: "Calls a tool by its name. " + searchTools + " finds names, and the schema that " +
+		"the arguments must match.",
 	InputSchema: `{"type":"object","additionalProperties":false,"required":["name"],"properties":{` +
 		`"name":{"type":"string","description":"of the tool"},` +
 		`"arguments":{"type":"object","description":"of the call, as the tool's schema wants them"}}}`,
@@ -81,7 +81,8 @@ var searcherSpec = abi.ToolSpec{
 	InputSchema: fmt.Sprintf(`{"type":"object","additionalProperties":false,"required":["query"],`+
 		`"properties":{"query":{"type":"string","minLength":1,"maxLength":%d,"description":`+
 		`"words of a name or a description"},"limit":{"type":"integer","minimum":1,"maximum":%d,`+
-		`"description":"how many tools to give; %d when absent"}}}`, MaxQuery, MaxSearchHits, searchHits),
+		`"description":"how many tools to give; %d when absent"}}}`, MaxQuery, MaxSearchHits,
+		searchHits),
 	Effect: abi.EffectRead,
 }
 
@@ -107,7 +108,8 @@ func (t searcher) Invoke(_ context.Context, call plugins.Call) (plugins.Output, 
 	found := x.search(in.Query)
 	found = found[:min(len(found), in.Limit)]
 	if len(found) == 0 {
-		return text(fmt.Sprintf("None of the %d tools fits. Try other words, or fewer.", len(x.specs))), nil
+		none := fmt.Sprintf("None of the %d tools fits. Try other words, or fewer.", len(x.specs))
+		return plugins.Output{Content: []abi.Block{{Type: "text", Text: none}}}, nil
 	}
 	return plugins.Output{Value: encode(hits(found))}, nil
 }
@@ -133,7 +135,3 @@ func hits(found []abi.ToolSpec) []hit {
 
 // maxJSONChar is how many bytes a clean character takes in JSON at most.
 const maxJSONChar = 4
-
-func text(s string) plugins.Output {
-	return plugins.Output{Content: []abi.Block{{Type: "text", Text: s}}}
-}

@@ -1,5 +1,5 @@
-// Package mcpserver offers the tools of a [plugins.Registry] to MCP clients, over standard input and
-// output and over streamable HTTP.
+// Package mcpserver offers the tools of a [plugins.Registry] to MCP clients, over standard input
+// and output and over streamable HTTP.
 //
 // # Tools and calls
 //
@@ -23,8 +23,8 @@
 // [Server.Handler] serves both eras of the protocol at one address: clients from 2026-07-28 on
 // without sessions, older ones with. Every request needs a bearer token ([LoadToken] keeps one in a
 // file), a Host header that is expected and, from a browser, the right Origin. A session belongs to
-// the token that it began with. [Server.Serve] adds what a listener needs, [CheckAddr] tells whether
-// an address is only this machine's.
+// the token that it began with. [Server.Serve] adds what a listener needs, [CheckAddr] tells
+// whether an address is only this machine's.
 //
 // # Limits
 //

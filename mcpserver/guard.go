@@ -118,8 +118,8 @@ func isLoopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// sameOrigin reports whether a request has no Origin, as of a program that is no browser, or that of
-// this very server.
+// sameOrigin reports whether a request has no Origin, as of a program that is no browser, or that
+// of this very server.
 func sameOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {

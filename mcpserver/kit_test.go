@@ -212,7 +212,7 @@ var ways = []way{{"stdio", sessions}, {"stdio", none}, {"http", sessions}, {"htt
 func (w way) String() string { return w.transport + " " + w.version }
 
 // connect connects a client to s.
-func (w way) connect(t *testing.T, s *mcpserver.Server, opts *mcp.ClientOptions) *mcp.ClientSession {
+func (w way) connect(t testing.TB, s *mcpserver.Server, opts *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	var transport mcp.Transport
 	if w.transport == "stdio" {
@@ -223,7 +223,7 @@ func (w way) connect(t *testing.T, s *mcpserver.Server, opts *mcp.ClientOptions)
 	return connect(t, transport, w.version, opts)
 }
 
-func connect(t *testing.T, transport mcp.Transport, version string, opts *mcp.ClientOptions) (
+func connect(t testing.TB, transport mcp.Transport, version string, opts *mcp.ClientOptions) (
 	session *mcp.ClientSession) {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opts)
@@ -240,7 +240,7 @@ func connect(t *testing.T, transport mcp.Transport, version string, opts *mcp.Cl
 }
 
 // pipes serves a client on two pipes.
-func pipes(t *testing.T, s *mcpserver.Server) mcp.Transport {
+func pipes(t testing.TB, s *mcpserver.Server) mcp.Transport {
 	t.Helper()
 	transport, end := pipePair(t, s)
 	t.Cleanup(end)
@@ -248,7 +248,7 @@ func pipes(t *testing.T, s *mcpserver.Server) mcp.Transport {
 }
 
 // pipePair serves a client on two pipes until end is called.
-func pipePair(t *testing.T, s *mcpserver.Server) (client mcp.Transport, end func()) {
+func pipePair(t testing.TB, s *mcpserver.Server) (client mcp.Transport, end func()) {
 	t.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
@@ -267,7 +267,7 @@ func pipePair(t *testing.T, s *mcpserver.Server) (client mcp.Transport, end func
 }
 
 // listen serves HTTP and gives the address.
-func listen(t *testing.T, s *mcpserver.Server, h mcpserver.HTTP) string {
+func listen(t testing.TB, s *mcpserver.Server, h mcpserver.HTTP) string {
 	t.Helper()
 	handler, err := s.Handler(h)
 	if err != nil {
@@ -281,12 +281,12 @@ func listen(t *testing.T, s *mcpserver.Server, h mcpserver.HTTP) string {
 	return server.URL
 }
 
-func overHTTP(t *testing.T, s *mcpserver.Server, token string) mcp.Transport {
+func overHTTP(t testing.TB, s *mcpserver.Server, token string) mcp.Transport {
 	t.Helper()
 	return dial(t, listen(t, s, mcpserver.HTTP{Tokens: []string{token}}), token)
 }
 
-func dial(t *testing.T, url, token string) mcp.Transport {
+func dial(t testing.TB, url, token string) mcp.Transport {
 	t.Helper()
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(base.CloseIdleConnections)

@@ -35,8 +35,8 @@ type Server struct {
 	sessions atomic.Int64 // over HTTP, that were initialised
 	found    atomic.Pointer[index]
 
-	offered map[string]string   // what clients see: each tool as JSON, by name; only sync touches it
-	warned  map[string]struct{} // names that were warned of; only sync touches it
+	offered map[string]string   // what clients see, by name: each offer's print; only for sync
+	warned  map[string]struct{} // names that were warned of; only for sync
 
 	life    context.Context // ends with Close; calls and sessions end with it
 	end     context.CancelFunc
@@ -86,8 +86,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-const instructions = "Every tool runs in a sandbox of its own. A result with isError tells in its " +
-	"text what to do differently. Where a text says that a part of it is left out, read_more reads on."
+const instructions = "A result with isError tells in its text what to do differently. Where a " +
+	"text says that a part of it is left out, read_more reads on."
 
 func orDefault[T comparable](v *T, value T) {
 	var zero T

@@ -117,10 +117,15 @@ func (p *process) end(t *testing.T) {
 	}
 }
 
+func peerCommand(way string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), peerVariable+"="+way)
+	return cmd
+}
+
 func startHTTP(t *testing.T) (*process, string) {
 	t.Helper()
-	p := &process{cmd: exec.Command(os.Args[0])}
-	p.cmd.Env = append(os.Environ(), peerVariable+"=http")
+	p := &process{cmd: peerCommand("http")}
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -142,9 +147,8 @@ func TestSideBySide(t *testing.T) {
 	for _, version := range []string{sessions, none} {
 		var clients []*mcp.ClientSession
 		for range 2 {
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), peerVariable+"=stdio")
-			clients = append(clients, connect(t, &mcp.CommandTransport{Command: cmd}, version, nil))
+			transport := &mcp.CommandTransport{Command: peerCommand("stdio")}
+			clients = append(clients, connect(t, transport, version, nil))
 		}
 		for range 2 {
 			for _, c := range clients {
@@ -172,8 +176,7 @@ func TestStdoutIsTheProtocols(t *testing.T) {
 			`"params":{`, `"params":{"name":"nobody",`, `"id":1`, `"id":2`).Replace(discover) + "\n",
 		"a broken envelope": initialize + "\n" + `{"jsonrpc":"2.0","id":7,"method":"nothing"}` + "\n",
 	} {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), peerVariable+"=stdio")
+		cmd := peerCommand("stdio")
 		cmd.Stdin = strings.NewReader(input)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -29,7 +29,7 @@ type errorMeta struct {
 type resultMeta struct {
 	Notes    []string `json:"notes,omitempty"` // on what was done to the arguments
 	Attempts int      `json:"attempts"`
-	Copied   bool     `json:"copied,omitempty"` // from the record of an earlier call with the same key
+	Copied   bool     `json:"copied,omitempty"` // from the record of an earlier call of this key
 }
 
 func metaOf(err error) errorMeta {
@@ -70,8 +70,8 @@ func result(s *session, res plugins.Result, show shape) *mcp.CallToolResult {
 	return out
 }
 
-// structure is the structured content for a tool's value, or nil. A tool may just have been replaced
-// by one that gives something else than what clients were told: what is no object then stays away.
+// structure is the structured content for a tool's value, or nil. A tool may just have been
+// replaced by one that gives something else than clients were told: what is no object stays away.
 func (s shape) structure(value json.RawMessage) json.RawMessage {
 	switch {
 	case !s.structured || value == nil:

@@ -24,8 +24,8 @@ func plainSchema(text string) json.RawMessage {
 	return encode(plain(v))
 }
 
-// headerWord is a keyword by which a schema makes clients and servers move arguments into headers of
-// HTTP. A plugin has no say in that.
+// headerWord is a keyword by which a schema makes clients and servers move arguments into headers
+// of HTTP. A plugin has no say in that.
 const headerWord = "x-mcp-header"
 
 // isPlainSchema reports whether there is nothing to look at more closely: no header word, not even
@@ -66,8 +66,8 @@ func plain(v any) any {
 	return v
 }
 
-// outputSchema is a tool's output schema as clients see it, and whether it is that of {"result": …}:
-// structured content is an object, and this schema allows other values.
+// outputSchema is a tool's output schema as clients see it, and whether it is that of
+// {"result": …}: structured content is an object, and this schema allows other values.
 func outputSchema(text string) (schema json.RawMessage, wrapped bool) {
 	v, err := decode(text)
 	root, isObject := v.(map[string]any)

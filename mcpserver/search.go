@@ -31,7 +31,8 @@ type index struct {
 }
 
 func newIndex(specs []abi.ToolSpec) *index {
-	x := &index{specs: specs, words: map[string]map[int]float64{}, lengths: make([]float64, len(specs))}
+	x := &index{specs: specs, words: map[string]map[int]float64{}}
+	x.lengths = make([]float64, len(specs))
 	for i, spec := range specs {
 		x.add(i, spec.Name, nameWeight)
 		x.add(i, spec.Description, 1)

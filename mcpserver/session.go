@@ -63,8 +63,8 @@ func (s *Server) admit(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // begin counts a session, until it ends, unless there are too many.
-func (s *Server) begin(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (
-	mcp.Result, error) {
+func (s *Server) begin(ctx context.Context, method string, req mcp.Request,
+	next mcp.MethodHandler) (mcp.Result, error) {
 	if s.sessions.Add(1) > int64(s.opts.Sessions) {
 		s.sessions.Add(-1)
 		s.log.WarnContext(ctx, "session refused: too many", "max", s.opts.Sessions)

@@ -47,7 +47,14 @@ func (s *Server) settle() {
 // offer is a tool as clients see it and what a call of it does.
 type offer struct {
 	tool   *mcp.Tool
+	own    bool // of the server itself
 	handle mcp.ToolHandler
+}
+
+// print is the same for offers that are the same to clients.
+func (o offer) print() (string, error) {
+	text, err := json.Marshal(o.tool)
+	return fmt.Sprintf("own %t: %s", o.own, text), err
 }
 
 // sync brings what clients see up to what the registry has. Clients are told when that changes.
@@ -64,8 +71,8 @@ func (s *Server) sync() {
 	}
 	s.mcp.RemoveTools(gone...)
 	for name, o := range offers {
-		text, err := json.Marshal(o.tool)
-		if err == nil && s.offered[name] == string(text) {
+		print, err := o.print()
+		if err == nil && s.offered[name] == print {
 			continue
 		}
 		if err == nil {
@@ -79,7 +86,7 @@ func (s *Server) sync() {
 			}
 			continue
 		}
-		s.offered[name] = string(text)
+		s.offered[name] = print
 	}
 }
 
@@ -149,18 +156,19 @@ func (s *Server) direct(spec abi.ToolSpec) offer {
 		schema, show.wrapped = outputSchema(spec.OutputSchema)
 		tool.OutputSchema, show.structured = schema, true
 	}
-	return offer{tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	handle := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		res, err := s.run(ctx, req, spec.Name, req.Params.Arguments)
 		if _, gone := errors.AsType[*plugins.UnknownToolError](err); gone {
 			return nil, unknown(spec.Name)
 		}
 		return s.answer(ctx, spec.Name, res, err, show)
-	}}
+	}
+	return offer{tool, false, handle}
 }
 
 // ownOffer is a tool of the server itself.
 func (s *Server) ownOffer(spec abi.ToolSpec) offer {
-	return offer{shown(spec),
+	return offer{shown(spec), true,
 		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			res, err := s.own.Call(ctx,
 				plugins.Call{Tool: spec.Name, Input: orNothing(req.Params.Arguments)})
