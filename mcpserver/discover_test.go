@@ -13,7 +13,6 @@ import (
 	"github.com/wasmagent/wasmagent/mcpserver"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/excerpt"
-	"github.com/wasmagent/wasmagent/plugins/pluginstest"
 )
 
 func numbered(n int) []plugins.Tool {
@@ -205,7 +204,7 @@ func TestCallToolIsTheSameCall(t *testing.T) {
 
 // TestOurNamesWin pins which of two tools a name means, and that the other one can be reached.
 func TestOurNamesWin(t *testing.T) {
-	theirs := func(name string) *pluginstest.Spy {
+	theirs := func(name string) plugins.Tool {
 		return tool(spec(name), func(context.Context, plugins.Call) (plugins.Output, error) {
 			return value(`"theirs"`), nil
 		})

@@ -113,7 +113,7 @@ func TestHandlesExpire(t *testing.T) {
 		if res := read(); res.IsError {
 			t.Errorf("just before its age: %s", textOf(res))
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if res := read(); !res.IsError {
 			t.Error("at its age it can be read")
 		}
@@ -160,4 +160,21 @@ func TestBusy(t *testing.T) {
 			t.Errorf("afterwards: %s", textOf(res))
 		}
 	})
+}
+
+// TestMessagesAreBounded pins how long a message over stdio may be: a longer one ends the session.
+func TestMessagesAreBounded(t *testing.T) {
+	s, _ := withTestTools(t, nil)
+	for _, tt := range []struct {
+		size int
+		good bool
+	}{{mcpserver.MaxMessage, true}, {mcpserver.MaxMessage + 64<<10, false}} {
+		const head, tail = `{"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":"`, `"}}`
+		line := head + strings.Repeat("x", tt.size-len(head)-len(tail)) + tail
+		in := strings.NewReader(initialize + "\n" + line + "\n")
+		err := s.ServeStdio(t.Context(), in, io.Discard)
+		if (err == nil) != tt.good {
+			t.Errorf("%d bytes: %v", tt.size, err)
+		}
+	}
 }

@@ -380,3 +380,27 @@ func TestRefusalsAreLogged(t *testing.T) {
 		t.Error("a token is in the log")
 	}
 }
+
+// TestHeadersAreBounded pins that the server of Serve refuses large headers. The library allows
+// 4 KiB more than it is told.
+func TestHeadersAreBounded(t *testing.T) {
+	s, _ := withTestTools(t, nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var served sync.WaitGroup
+	served.Go(func() {
+		_ = s.Serve(ctx, listener, mcpserver.HTTP{Tokens: []string{testToken}})
+	})
+	url := "http://" + listener.Addr().String()
+	for size, want := range map[int]int{mcpserver.MaxHeaderBytes / 2: 200,
+		mcpserver.MaxHeaderBytes + 4<<10: 431} {
+		if status, _, _ := post(t, url, initialize, "X-Large", strings.Repeat("x", size)); status != want {
+			t.Errorf("%d bytes: %d", size, status)
+		}
+	}
+	cancel()
+	served.Wait()
+}

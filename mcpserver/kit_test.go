@@ -22,7 +22,6 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/mcpserver"
 	"github.com/wasmagent/wasmagent/plugins"
-	"github.com/wasmagent/wasmagent/plugins/pluginstest"
 )
 
 // peerVariable makes the test binary a server for clients in other processes: stdio, http or
@@ -77,9 +76,18 @@ var pixel = []byte("\x89PNG\r\n\x1a\n")
 
 type invoke = func(context.Context, plugins.Call) (plugins.Output, error)
 
-// tool makes a tool for a test.
-func tool(spec abi.ToolSpec, reply invoke) *pluginstest.Spy {
-	return &pluginstest.Spy{Is: spec, Reply: reply}
+// tool makes a tool for a test. It remembers nothing of its calls.
+func tool(spec abi.ToolSpec, reply invoke) plugins.Tool { return &plain{spec, reply} }
+
+type plain struct {
+	spec  abi.ToolSpec
+	reply invoke
+}
+
+func (p *plain) Spec() abi.ToolSpec { return p.spec }
+
+func (p *plain) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, error) {
+	return p.reply(ctx, call)
 }
 
 func value(text string) plugins.Output { return plugins.Output{Value: []byte(text)} }

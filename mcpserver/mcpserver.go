@@ -63,10 +63,7 @@ func New(registry *plugins.Registry, opts *Options) *Server {
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: o.Name, Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       slog.New(warnings{s.log.Handler()}),
-		Capabilities: &mcp.ServerCapabilities{
-			Logging: &mcp.LoggingCapabilities{},
-			Tools:   &mcp.ToolCapabilities{ListChanged: true},
-		},
+		Capabilities: capabilities(),
 	})
 	s.mcp.AddReceivingMiddleware(s.admit)
 	s.life, s.end = context.WithCancel(context.Background())

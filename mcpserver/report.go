@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Clients of the older era hear what a tool logs in no other way.
+
 package mcpserver
 
 import (
@@ -11,6 +13,13 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 )
+
+func capabilities() *mcp.ServerCapabilities {
+	return &mcp.ServerCapabilities{
+		Logging: &mcp.LoggingCapabilities{},
+		Tools:   &mcp.ToolCapabilities{ListChanged: true},
+	}
+}
 
 // report passes on what a tool says while it runs. The tool never waits for the client: of its
 // progress the newest is kept until it can be sent, of its lines the first few.

@@ -61,7 +61,7 @@ func TestSoak(t *testing.T) {
 	after := heap()
 	t.Logf("%d calls of %d clients in %v; the heap had %d MiB before and has %d MiB after",
 		calls.Load(), clients, length, before>>20, after>>20)
-	if after > before+64<<20 {
+	if after > before+32<<20 {
 		t.Errorf("the heap keeps %d MiB", (after-before)>>20)
 	}
 }

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Clients of the older era hear what a tool logs in no other way.
+
 package mcpserver_test
 
 import (
