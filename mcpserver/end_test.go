@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,54 @@ func TestStdioEndsWithItsContext(t *testing.T) {
 	cancel(cause)
 	<-ended
 	running.Wait()
+}
+
+// TestClientThatDoesNotRead pins that nobody waits for ever for a client that asks and does not
+// listen: neither its tools nor the end of the server.
+func TestClientThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran := make(chan struct{})
+		registry := plugins.NewRegistry(nil)
+		if err := registry.Add(tool(spec("talk"),
+			func(_ context.Context, call plugins.Call) (plugins.Output, error) {
+				for i := range 1000 {
+					call.Progress(abi.Progress{Done: float64(i)})
+					call.Log(abi.LevelError, "listen!")
+				}
+				close(ran)
+				return value("1"), nil
+			})); err != nil {
+			t.Fatal(err)
+		}
+		s := mcpserver.New(registry, nil)
+		in, toServer := io.Pipe()
+		fromServer, out := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		var served sync.WaitGroup
+		served.Go(func() {
+			if err := s.ServeStdio(ctx, in, out); err != context.Canceled {
+				t.Errorf("it ended with %v", err)
+			}
+		})
+		go func() {
+			_, _ = io.WriteString(toServer, initialize+"\n")
+			_, _ = io.WriteString(toServer, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+
+				`"name":"talk","_meta":{"progressToken":1}}}`+"\n")
+		}()
+		if _, err := bufio.NewReaderSize(fromServer, 1<<16).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		<-ran
+		began := time.Now()
+		cancel()
+		served.Wait()
+		s.Close()
+		if took := time.Since(began); took > 2*mcpserver.ShutdownGrace {
+			t.Errorf("the end took %v", took)
+		}
+		fromServer.Close()
+		toServer.Close()
+	})
 }
 
 // TestStreamsThatCannotBeClosed pins that in need not be a Closer, and that its end is the client's.

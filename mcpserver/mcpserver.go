@@ -73,13 +73,18 @@ func New(registry *plugins.Registry, opts *Options) *Server {
 	return s
 }
 
-// Close ends all sessions and cancels the calls that run. It may be called twice.
+// Close ends all sessions and cancels the calls that run. It waits for them, for ShutdownGrace at
+// most: a client may not read its answers. It may be called twice.
 func (s *Server) Close() error {
 	s.end()
 	s.watcher.Wait()
-	for session := range s.mcp.Sessions() {
-		session.Close()
-	}
+	within(ShutdownGrace, func() {
+		var all sync.WaitGroup
+		for session := range s.mcp.Sessions() {
+			all.Go(func() { session.Close() })
+		}
+		all.Wait()
+	})
 	return nil
 }
 
