@@ -127,6 +127,8 @@ func testTools(registry *plugins.Registry) []plugins.Tool {
 				return value(string(call.Input)), nil
 			}),
 		tool(abi.ToolSpec{Name: "count", OutputSchema: `{"type":"integer"}`}, gives("42")),
+		tool(abi.ToolSpec{Name: "tree", OutputSchema: `{"$ref":"#/$defs/n","$defs":{"n":` +
+			`{"type":["array","null"],"items":{"$ref":"#/$defs/n"}}}}`}, gives("[[],null]")),
 		tool(abi.ToolSpec{Name: "image"}, blocks(
 			abi.Block{Type: "text", Text: "a picture"},
 			abi.Block{Type: "image", Data: pixel, MIME: "image/png"},

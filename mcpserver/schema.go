@@ -96,12 +96,18 @@ func inside(root map[string]any, v any, text string) any {
 	draft, declared := root["$schema"].(string)
 	delete(root, "$schema")
 	switch {
-	case !refers(v) || root["$id"] != nil:
+	case !refers(v):
 		return v
 	case declared && !strings.Contains(draft, "/2020-12/"):
 		return map[string]any{}
+	case root["$id"] == nil:
+		root["$id"] = fmt.Sprintf("urn:wasmagent:%x", sha256.Sum256([]byte(text)))
 	}
-	root["$id"] = fmt.Sprintf("urn:wasmagent:%x", sha256.Sum256([]byte(text)))
+	if ref, ok := root["$ref"]; ok { // beside a name, some validators take it for one to itself
+		delete(root, "$ref")
+		all, _ := root["allOf"].([]any)
+		root["allOf"] = append([]any{map[string]any{"$ref": ref}}, all...)
+	}
 	return v
 }
 

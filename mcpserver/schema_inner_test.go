@@ -45,6 +45,8 @@ func TestOutputSchema(t *testing.T) {
 		{"true", `true`, true, `4`, ``},
 		{"false", `false`, true, ``, `4`},
 		{"references", list, true, `{"next":{"next":{}}}`, `{"next":{"last":1}}`},
+		{"a reference and more", `{"$defs":{"n":{"type":"integer"}},"$ref":"#/$defs/n","allOf":` +
+			`[{"minimum":3}],"maximum":5}`, true, `4`, `2`},
 		{"the whole", `{"type":["array","integer"],"items":{"$ref":"#"}}`, true, `[1,[2]]`, `["a"]`},
 		{"with an identity", `{"$id":"urn:x:y","type":"array","items":{"$ref":"#/$defs/i"},` +
 			`"$defs":{"i":{"type":"integer"}}}`, true, `[1]`, `["a"]`},

@@ -38,7 +38,7 @@ func TestList(t *testing.T) {
 		for _, tool := range list.Tools {
 			seen[tool.Name] = tool
 		}
-		if seen["read_more"] == nil || len(seen) != 16 {
+		if seen["read_more"] == nil || len(seen) != 17 {
 			t.Fatalf("have %v", toolNames(t, c))
 		}
 		for name, want := range map[string]string{
@@ -72,6 +72,7 @@ func TestResults(t *testing.T) {
 			{"point", `{"x":7}`, `{"x":7}`, `{"x":7}`, ""},
 			{"point", `{"x":"7"}`, `{"x":7}`, `{"x":7}`, "notes"},
 			{"count", `{}`, `42`, `{"result":42}`, ""},
+			{"tree", `{}`, `[[],null]`, `{"result":[[],null]}`, ""},
 		} {
 			res := call(t, c, tt.tool, json.RawMessage(tt.args))
 			structured, _ := json.Marshal(res.StructuredContent)

@@ -34,6 +34,9 @@ const checks = {
     assert.deepEqual(point.structuredContent, { x: 7 });
     const count = await client.callTool({ name: "count" });
     assert.deepEqual(count.structuredContent, { result: 42 });
+    await client.listTools(); // again: references must not clash with those of before
+    const tree = await client.callTool({ name: "tree" });
+    assert.deepEqual(tree.structuredContent, { result: [[], null] });
     const image = await client.callTool({ name: "image" });
     assert.deepEqual(image.content.map((c) => c.type),
       ["text", "image", "audio", "resource", "resource"]);
