@@ -17,7 +17,8 @@ import (
 type Options struct {
 	CacheDir string                  // tool lists and compiled code; "" is the user's cache directory
 	StateDir string                  // the key that seals them; "" is the user's state directory
-	Limits   host.Limits             // of every plugin; zero fields are the host's defaults
+	Limits   host.Limits             // of every plugin, where Policies is nil; zero: host's defaults
+	Policies loader.Policies         // such as a *policy.Policy; nil grants nothing to any plugin
 	Rules    map[string]plugins.Rule // the operator's, by name of a tool, also of one added later
 	Ledger   plugins.Ledger          // where keyed calls are recorded; needed for keys
 	Logger   *slog.Logger            // nil discards
@@ -42,6 +43,7 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 	}
 	d, err := loader.OpenDir(ctx, dir, &loader.Options{
 		CacheDir: opts.CacheDir, StateDir: opts.StateDir, Limits: opts.Limits, Logger: opts.Logger,
+		Policies:       opts.Policies,
 		CompileCommand: opts.CompileCommand,
 	})
 	if err != nil {

@@ -41,8 +41,9 @@ func (t *tool) callFault(err error) error {
 	return plugins.HostFault(err)
 }
 
-// read turns a reply into a result, or into what the guest says went wrong.
-func (t *tool) read(buf *buffer) (plugins.Output, error) {
+// read turns a reply into a result, or into what the guest says went wrong. That the input was bad is
+// believed only of a guest that did nothing before it said so: else something may have happened.
+func (t *tool) read(buf *buffer, did host.Effects) (plugins.Output, error) {
 	b := buf.reply
 	reply, err := abi.ParseReply(b)
 	if err == nil && reply.Outcome == abi.OutcomeOK && b[0] == oneKey {
@@ -67,6 +68,9 @@ func (t *tool) read(buf *buffer) (plugins.Output, error) {
 	case abi.OutcomeFailed:
 		return plugins.Output{}, t.reported(plugins.ErrHandler, reply.Failure)
 	case abi.OutcomeInvalidInput:
+		if did.Any() {
+			return plugins.Output{}, t.reported(plugins.ErrHandler, reply.Failure)
+		}
 		return plugins.Output{}, t.reported(plugins.ErrInvalidInput, reply.Failure)
 	case abi.OutcomeUnserializable:
 		return plugins.Output{}, t.reported(plugins.ErrOutputSerialization, reply.Failure)

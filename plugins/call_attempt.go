@@ -49,9 +49,12 @@ func (r *Registry) attempt(ctx context.Context, e *entry, call Call) (
 	}
 }
 
-// invoke runs the tool once.
-func (e *entry) invoke(ctx context.Context, call Call) (Output, error) {
-	out, err := e.tool.Invoke(ctx, call)
+// invoke runs the tool once. A tool that panics is broken, and its call is over like any other.
+func (e *entry) invoke(ctx context.Context, call Call) (out Output, err error) {
+	err = caught(func() (err error) { out, err = e.tool.Invoke(ctx, call); return err })
+	if _, panicked := err.(*PanicError); panicked {
+		err = &ToolError{Kind: ErrMalformedResult, Err: err}
+	}
 	if err != nil {
 		return Output{}, e.countRefusals(e.asToolError(ctx, err))
 	}

@@ -73,11 +73,7 @@ func (t *native[In, Out]) Invoke(ctx context.Context, call Call) (Output, error)
 	if err := decodeStrictly(call.Input, &in); err != nil {
 		return Output{}, &ToolError{Kind: ErrInvalidInput, Err: err}
 	}
-	var out Out
-	err := caught(func() (err error) { out, err = t.fn(ctx, in); return err })
-	if _, panicked := err.(*PanicError); panicked {
-		return Output{}, &ToolError{Kind: ErrMalformedResult, Err: err}
-	}
+	out, err := t.fn(ctx, in)
 	if err != nil {
 		return Output{}, err
 	}

@@ -21,6 +21,10 @@ type Tool interface {
 // never see one another's. Without it a tool's scope is Options.Scope.
 type Scoper interface{ Scope() string }
 
+// Ruler is a Tool that brings the operator's word about itself along. Where Options.Rules names the
+// tool, that counts instead.
+type Ruler interface{ Rule() Rule }
+
 // Call is one call of a tool. A caller sets ID, Tool, Input and, for a call that a ledger has to
 // know when it comes again, Run and Position; the registry sets Packed, Key and Attempt.
 type Call struct {

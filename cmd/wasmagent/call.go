@@ -26,9 +26,9 @@ tool's schema says.
 
 With --key, a field of the input says which calls are one and the same: the tool is handed
 the key, and unless it only reads, the call is recorded in the ledger and made once. Called
-again with the same input, it gives the recorded result; the tool is not run. In this
-version a plugin is linked to nothing that it could change, so every tool of one counts as
-read and is not recorded, until --effect says more. docs/ledger.md tells the story.
+again with the same input, it gives the recorded result; the tool is not run. A plugin that
+is granted nothing it could change counts as read and is not recorded, until --effect says
+more. The policy may say all of this for good. docs/ledger.md tells the story.
 
 The exit code tells how the call ended: 0 with a result, 10 to 14 for the five kinds of tool
 errors, 20 to 22 when a key stands in the way. docs/cli.md lists them all.`,
@@ -72,6 +72,9 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 	result, err := a.callLogged(ctx, registry, plugin, a.newCall(tool.Spec().Name, input))
 	if err != nil {
 		return err
+	}
+	if note := flags.unrecorded(plugin, tool); note != "" {
+		result.Notes = append(result.Notes, note)
 	}
 	return a.printResult(tool.Spec().Name, result)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
@@ -61,9 +62,27 @@ func (f *callFlags) rule() (plugins.Rule, error) {
 	return rule, nil
 }
 
+// unrecorded tells that a call has a key and was not recorded, where its tool says that it does
+// more than read: then its caller may count on the key.
+func (f *callFlags) unrecorded(p *loader.Plugin, tool plugins.Tool) string {
+	spec := tool.Spec()
+	ruled := overPolicy(plugins.Rule{}, tool).Effect != nil
+	if f.key == "" || f.effect != "" || spec.Effect != abi.EffectRead || ruled {
+		return ""
+	}
+	for _, t := range p.Manifest.Tools {
+		if p.Prefix+t.Name == spec.Name && t.Effect != abi.EffectRead {
+			return fmt.Sprintf("not recorded: the plugin is linked to nothing that it could change, so "+
+				"its tool only reads; --effect %s says otherwise", t.Effect)
+		}
+	}
+	return ""
+}
+
 // registryFor makes the registry of one call. The ledger's file is opened, and made if need be,
 // only once there is something to record.
 func (a *app) registryFor(tool plugins.Tool, rule plugins.Rule) (*plugins.Registry, error) {
+	rule = overPolicy(rule, tool)
 	effect := tool.Spec().Effect
 	if rule.Effect != nil {
 		effect = *rule.Effect
@@ -76,6 +95,23 @@ func (a *app) registryFor(tool plugins.Tool, rule plugins.Rule) (*plugins.Regist
 	}
 	a.record = &callLedger{app: a}
 	return registryOf(tool, rule, a.record)
+}
+
+// overPolicy puts what the flags say over what the policy says about the tool.
+func overPolicy(flags plugins.Rule, tool plugins.Tool) plugins.Rule {
+	ruled, ok := tool.(plugins.Ruler)
+	if !ok {
+		return flags
+	}
+	rule := ruled.Rule()
+	if flags.Key != "" {
+		rule.Key = flags.Key
+	}
+	if flags.Effect != nil {
+		rule.Effect = flags.Effect
+	}
+	rule.RetryTimeouts = rule.RetryTimeouts || flags.RetryTimeouts
+	return rule
 }
 
 // nothingToRecord refuses --ledger where it would be ignored.

@@ -14,10 +14,10 @@ const (
 	exitHandler       = 12
 	exitMalformed     = 13
 	exitSerialization = 14
-	exitCollision     = 20
-	exitInFlight      = 21
-	exitUnresolved    = 22
-	exitSettled       = 23
+	exitCollision     = 15
+	exitInFlight      = 16
+	exitUnresolved    = 17
+	exitSettled       = 18
 	exitTimeout       = 124
 	exitInterrupted   = 130
 )

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +29,14 @@ func (a *app) printChange(c changeJSON, format string, args ...any) error {
 		return writeJSON(a.out, a.form, c)
 	}
 	_, err := fmt.Fprintln(a.out, oneLine(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// tooLong makes what an operator wrote too much of a mistake on the command line.
+func tooLong(err error) error {
+	if limit, ok := errors.AsType[*ledger.LimitError](err); ok {
+		return &usageError{text: limit.Error()}
+	}
 	return err
 }
 
@@ -71,7 +78,8 @@ taken back. A call that is still running is refused.`,
 	f.StringVar(&happened, "happened", "",
 		"it happened, with this result: `JSON`, or @FILE; "+unknownResult+" when it is not known")
 	f.Lookup("happened").NoOptDefVal = unknownResult
-	f.StringVar(&didNot, "did-not-happen", "", "it did not happen, and this `reason` tells how you know")
+	f.StringVar(&didNot, "did-not-happen", "",
+		"it did not happen, and this `reason` tells how you know")
 	return cmd
 }
 
@@ -114,7 +122,7 @@ func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resoluti
 		return err
 	}
 	if err := l.Resolve(ctx, at, how); err != nil {
-		return a.noSuchRun(ctx, l, at.Run, err)
+		return a.noSuchRun(ctx, l, at.Run, tooLong(err))
 	}
 	c := changeJSON{Did: "resolved", Place: at.String(), Outcome: outcomes[plugins.Released]}
 	if !how.Happened {
@@ -122,119 +130,6 @@ func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resoluti
 	}
 	c.Outcome = outcomes[plugins.Done]
 	return a.printChange(c, "resolved %s: it happened; later calls get its result", at)
-}
-
-func (a *app) ledgerReleaseCommand() *cobra.Command {
-	var tool, scope, reason string
-	cmd := &cobra.Command{
-		Use:   "release KEY",
-		Short: "Free a key, so that the next call with it runs",
-		Long: `Free a key, whatever became of the call that holds it: the next call with it runs, even
-if an earlier one is recorded as done. To record what became of a call, use "resolve"
-instead. A call that is still running keeps its key. Two tools, or two plugin
-directories, can have keys of the same text; then --tool or --scope says which.`,
-		Args:              takes(1, 1, "one key"),
-		ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			wanted := func(c ledger.Claim) bool {
-				return (tool == "" || c.Tool == tool) &&
-					(!cmd.Flags().Changed("scope") || c.Scope == scope)
-			}
-			return a.ledgerRelease(cmd.Context(), args[0], wanted, reason)
-		},
-	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&tool, "tool", "", "the `name` of the tool whose key it is")
-	f.StringVar(&scope, "scope", "", "the `scope` of the key: where the tool's plugin lies")
-	f.StringVar(&reason, "reason", "", "a `text` to record with it")
-	return cmd
-}
-
-func (a *app) ledgerRelease(ctx context.Context, key string, wanted func(ledger.Claim) bool,
-	reason string) error {
-	l, err := a.ledgerThatIs(ctx, nil)
-	if err != nil {
-		return err
-	}
-	claims, err := heldKeys(ctx, l, key)
-	if err != nil {
-		return err
-	}
-	var found []ledger.Claim
-	for _, c := range claims {
-		if wanted(c) {
-			found = append(found, c)
-		}
-	}
-	if len(found) == 0 {
-		return a.noSuchKey(ctx, l, key, claims)
-	} else if len(found) > 1 {
-		return &usageError{
-			text: fmt.Sprintf("the key %q is held %d times", key, len(found)),
-			hint: "say which: " + claimsText(found),
-		}
-	}
-	c := found[0]
-	if err := l.Release(ctx, c.Scope, c.Tool, c.Key, reason); err != nil {
-		return err
-	}
-	return a.printChange(
-		changeJSON{Did: "released", Place: c.Holder.String(), Tool: c.Tool, Scope: c.Scope, Key: c.Key},
-		"released the key %q, which %s held: the next call of %s with it runs", c.Key, c.Holder, c.Tool)
-}
-
-// heldKeys lists the claims of a key, or of all.
-func heldKeys(ctx context.Context, l *ledger.SQLite, key string) ([]ledger.Claim, error) {
-	var all []ledger.Claim
-	for c, err := range l.Claims(ctx, key) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
-// noSuchKey is a key that nobody holds, or none of those that are wanted.
-func (a *app) noSuchKey(ctx context.Context, l *ledger.SQLite, key string,
-	claims []ledger.Claim) error {
-	if len(claims) > 0 {
-		return &notFoundError{
-			text: fmt.Sprintf("that tool or scope does not hold the key %q", key),
-			hint: "it is held by " + claimsText(claims),
-		}
-	}
-	all, err := heldKeys(ctx, l, "")
-	if err != nil {
-		return err
-	}
-	var keys []string
-	for _, c := range all {
-		keys = append(keys, c.Key)
-	}
-	return &notFoundError{
-		text: fmt.Sprintf("nobody holds the key %q", key),
-		hint: nearHint(key, keys, `a key begins with its tool's name, such as pay:7; `+
-			a.quoted("show", "RUN")+" shows those of a run"),
-	}
-}
-
-// maxClaims is how many holders of a key an error names.
-const maxClaims = 10
-
-// claimsText tells claims of one key apart, by the flags that do.
-func claimsText(claims []ledger.Claim) string {
-	var words []string
-	for _, c := range claims[:min(len(claims), maxClaims)] {
-		words = append(words, fmt.Sprintf("--tool %s --scope %s (%s)", shellQuote(c.Tool),
-			shellQuote(c.Scope), c.Holder))
-	}
-	text := strings.Join(words, " or ")
-	if more := len(claims) - maxClaims; more > 0 {
-		text += fmt.Sprintf(" or %d more", more)
-	}
-	return text
 }
 
 func (a *app) ledgerAbandonCommand() *cobra.Command {
@@ -246,7 +141,7 @@ func (a *app) ledgerAbandonCommand() *cobra.Command {
 freed. A write of which nobody knows whether it happened still holds its key; "resolve"
 records what became of it. A run whose process lives is refused.`,
 		Args:              takes(1, 1, "one run"),
-		ValidArgsFunction: a.completeRuns,
+		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ledgerAbandon(cmd.Context(), args[0], reason)
 		},
@@ -260,10 +155,8 @@ func (a *app) ledgerAbandon(ctx context.Context, run, reason string) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Abandon(ctx, run, reason); errors.Is(err, ledger.ErrNotFound) {
-		return a.noSuchRun(ctx, l, run, err)
-	} else if err != nil {
-		return err
+	if err := l.Abandon(ctx, run, reason); err != nil {
+		return a.noSuchRun(ctx, l, run, tooLong(err))
 	}
 	return a.printChange(changeJSON{Did: "abandoned", Run: run},
 		"abandoned %s: nothing begins in it any more", run)

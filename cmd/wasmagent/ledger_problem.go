@@ -58,7 +58,10 @@ func (p *problem) addRecord(r *callLedger) {
 
 // ledgerHint says what to do about a call or a command that the ledger stopped, or "".
 func (a *app) ledgerHint(err error) string {
-	if a.record != nil && a.record.held {
+	if a.record != nil && a.record.held && errors.Is(err, plugins.ErrOutputSerialization) {
+		return "it has happened, and its key is held until that is recorded: " +
+			a.ledgerCommandLine("resolve", a.record.at(), "--happened") + ", with =JSON for its result"
+	} else if a.record != nil && a.record.held {
 		return "nobody knows whether it happened, and until somebody does its key is held: " +
 			a.resolveHint(a.record.at())
 	}
@@ -102,9 +105,9 @@ var fileHints = []struct {
 	hint  string
 }{
 	{ledger.ErrNotLedger, "nothing was written to it; --ledger names another file"},
-	{ledger.ErrNewer, "a newer wasmagent made it, and only that can use it; --ledger names another file"},
+	{ledger.ErrNewer, "a newer wasmagent made it, and only that can use it; --ledger names another"},
 	{ledger.ErrReadOnly, "this user must be able to write the file and its folder"},
 	{ledger.ErrFull, "make room on the disk; what is recorded is not lost"},
 	{ledger.ErrBusy, "another process is writing to it all the time; try again when it has ended"},
-	{ledger.ErrDamaged, "keep a copy of it as it is; a backup brings back what was recorded until then"},
+	{ledger.ErrDamaged, "keep a copy of it as it is; a backup has what was recorded until then"},
 }

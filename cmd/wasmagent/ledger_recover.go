@@ -85,22 +85,41 @@ var whyTexts = map[string]string{
 	ledger.WhyFailed:  "it failed",
 }
 
+// printPending writes what a person must do first.
 func (a *app) printPending(list []pendingJSON) {
 	paint := a.paint(a.out)
-	for i, p := range list {
-		if i > 0 {
-			fmt.Fprintln(a.out)
-		}
-		fmt.Fprintf(a.out, "%s  %s, began %s: %s\n", paint.bold(oneLine(p.Place)),
-			oneLine(callText(p.Tool, p.Effect, p.Key)), stamp(p.Began), whyTexts[p.Why])
-		fmt.Fprintf(a.out, "  input: %s\n", oneLine(shortened(string(p.Input))))
-		if !p.Person {
-			fmt.Fprintln(a.out, "  nothing to do: it runs again when it is called again")
-			continue
-		}
-		fmt.Fprintf(a.out, "  %s\n", paint.yellow("find out whether it happened, then one of:"))
-		for _, command := range p.Commands {
-			fmt.Fprintf(a.out, "    %s\n", oneLine(command))
+	waits, again := []pendingJSON{}, []pendingJSON{}
+	for _, p := range list {
+		if p.Person {
+			waits = append(waits, p)
+		} else {
+			again = append(again, p)
 		}
 	}
+	if len(waits) > 0 {
+		fmt.Fprintln(a.out, paint.bold("Find out whether each of these happened, and record it with one "+
+			"of its commands"))
+	}
+	for _, p := range waits {
+		fmt.Fprintf(a.out, "\n%s\n  input: %s\n", p.text(), oneLine(shortened(string(p.Input))))
+		for _, command := range p.Commands {
+			fmt.Fprintf(a.out, "  %s\n", oneLine(command))
+		}
+	}
+	if len(waits) > 0 && len(again) > 0 {
+		fmt.Fprintln(a.out)
+	}
+	if len(again) > 0 {
+		fmt.Fprintf(a.out, "%s\n\n", paint.bold("Nothing to do: each of these runs again when it is "+
+			"called again, or its run goes on"))
+	}
+	for _, p := range again {
+		fmt.Fprintln(a.out, p.text())
+	}
+}
+
+// text says which call it is and what happened to it.
+func (p *pendingJSON) text() string {
+	return oneLine(fmt.Sprintf("%s  %s, began %s: %s", p.Place, callText(p.Tool, p.Effect, p.Key),
+		stamp(p.Began), whyTexts[p.Why]))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +22,7 @@ result of another, a "resolution", "release" or "abandon" when an operator decid
 something. In text form inputs and results are shortened; -o json has them whole. A
 record that was changed is marked, and the exit code is 1.`,
 		Args:              takes(1, 1, "one run"),
-		ValidArgsFunction: a.completeRuns,
+		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ledgerShow(cmd.Context(), args[0])
 		},
@@ -35,37 +34,55 @@ func (a *app) ledgerShow(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	records, changed, err := readRecords(ctx, l, run)
+	print, done := a.recordPrinter()
+	changed, err := eachRecord(ctx, l, run, print)
 	if err != nil {
 		return a.noSuchRun(ctx, l, run, err)
 	}
-	if a.form == "text" {
-		err = a.printRecords(records)
-	} else {
-		err = writeList(a, "records", records)
+	if err := done(); err != nil {
+		return err
 	}
-	if err == nil && changed != nil {
-		err = a.tampered(changed)
+	if changed != nil {
+		return a.tampered(changed)
 	}
-	return err
+	return nil
 }
 
-// readRecords reads a run's records. changed joins what is wrong with some of them.
-func readRecords(ctx context.Context, l *ledger.SQLite, run string) (
-	list []recordJSON, changed, err error) {
+// eachRecord goes through a run's records. changed joins what is wrong with some of them.
+func eachRecord(ctx context.Context, l *ledger.SQLite, run string, do func(*recordJSON) error) (
+	changed, err error) {
 	for r, err := range l.Records(ctx, run) {
 		tamper, is := errors.AsType[*ledger.TamperError](err)
 		if err != nil && !is {
-			return nil, nil, err
+			return nil, err
 		}
 		j := newRecordJSON(&r)
 		if is {
 			j.Tampered = tamper.Detail
 			changed = errors.Join(changed, tamper)
 		}
-		list = append(list, j)
+		if err := do(&j); err != nil {
+			return nil, err
+		}
 	}
-	return list, changed, nil
+	return changed, nil
+}
+
+// recordPrinter gives what prints one record and what ends the list. Records may be large, so only
+// the form that is one document keeps them.
+func (a *app) recordPrinter() (print func(*recordJSON) error, done func() error) {
+	list := []recordJSON{}
+	rows := [][]string{{"CALL", "AT", "RECORD", "WHAT"}}
+	switch a.form {
+	case "json":
+		return func(r *recordJSON) error { list = append(list, *r); return nil },
+			func() error { return writeList(a, "records", list) }
+	case "jsonl":
+		return func(r *recordJSON) error { return writeJSON(a.out, a.form, r) },
+			func() error { return nil }
+	}
+	return func(r *recordJSON) error { rows = append(rows, r.row()); return nil },
+		func() error { return writeRows(a.out, rows) }
 }
 
 // tampered ends a command that has shown what is wrong with a ledger. In JSON that is in the
@@ -73,22 +90,18 @@ func readRecords(ctx context.Context, l *ledger.SQLite, run string) (
 func (a *app) tampered(err error) error {
 	if a.form == "text" {
 		p := a.problemOf(err)
-		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).dim("hint:"), visible(p.Hint))
+		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).dim("hint:"), oneLine(p.Hint))
 	}
 	return &reported{err}
 }
 
-func (a *app) printRecords(records []recordJSON) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CALL\tAT\tRECORD\tWHAT")
-	for _, r := range records {
-		_, position, _ := strings.Cut(r.Place, "#")
-		if position != "" {
-			position = "#" + position
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", position, stamp(r.At), oneLine(r.Kind), oneLine(r.what()))
+// row is the record's line of a table.
+func (r *recordJSON) row() []string {
+	call := ""
+	if _, position, ok := strings.Cut(r.Place, "#"); ok {
+		call = "#" + position
 	}
-	return w.Flush()
+	return []string{call, stamp(r.At), r.Kind, r.what()}
 }
 
 // what tells the record in a few words.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/policy"
 )
 
 // errTimeout is the cause of a context that --timeout ended.
@@ -33,6 +34,9 @@ type app struct {
 	logLevel  string
 	logFormat string
 	noColor   bool
+
+	configFile string         // --config; "" is that of the configuration directory
+	policy     *policy.Policy // nil until something is opened
 
 	ledgerFile string      // --ledger; "" is that of the state directory
 	record     *callLedger // of the call, when it is to be recorded
@@ -59,9 +63,9 @@ func (a *app) command() *cobra.Command {
 		Use:   "wasmagent",
 		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
 		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and
-calls them with JSON. A plugin runs in a sandbox that is given nothing: no files, no
-network, no environment. When a call goes wrong, the error says exactly what went
-wrong and who must act.
+calls them with JSON. A plugin runs in a sandbox that is given nothing, no files, no
+network, no environment, but what you allow it. When a call goes wrong, the error says
+exactly what went wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
 		Args:              a.noSuchCommand,
@@ -75,7 +79,7 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	root.SetErr(a.err)
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
-		a.checkCommand(), a.callCommand(), a.ledgerCommand(), a.versionCommand())
+		a.checkCommand(), a.callCommand(), a.allowCommand(), a.revokeCommand(), a.ledgerCommand(), a.versionCommand())
 	return root
 }
 
@@ -84,6 +88,8 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.SortFlags = false
 	f.StringArrayVarP(&a.dirs, "plugins", "p", nil,
 		"a plugin `directory`, repeatable (else $"+envPlugins+", ./plugins, the data directory)")
+	f.StringVar(&a.configFile, "config", "",
+		"the `file` with the policy (else wasmagent/wasmagent.toml in the configuration directory)")
 	f.StringVarP(&a.form, "output", "o", "text", "`form` of results: text, json or jsonl")
 	f.DurationVar(&a.timeout, "timeout", 0, "end the command after this `duration`, such as 5s")
 	f.StringVar(&a.logLevel, "log-level", "warn", "`level` of the log: debug, info, warn or error")
@@ -110,7 +116,7 @@ func (a *app) noSuchCommand(root *cobra.Command, args []string) error {
 	}
 	return &usageError{
 		text: fmt.Sprintf("no command %q", args[0]),
-		hint: nearHint(args[0], names, `"wasmagent --help" shows the commands`),
+		hint: nearHint(args[0], names, fmt.Sprintf("%q shows the commands", root.CommandPath()+" --help")),
 	}
 }
 

@@ -39,6 +39,9 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			InputSchema: greetSchema, OutputSchema: `{"type": "object"}`,
 		}}}
 	},
+	"reads": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Effect: abi.EffectRead}}}
+	},
 	"stamped": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Stamp: true}
 	},
@@ -105,6 +108,13 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 	"doomed": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Initialize: hosttest.Then(
 			hosttest.Print(2, "panic: bad \"name\"\n\ngoroutine 1 [running]:\n"), hosttest.Trap)}
+	},
+	"memo": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Needs: abi.Needs{KV: &abi.KVNeed{}}}
+	},
+	"memo2": func(name string) hosttest.Plugin { // the same, and another file
+		return hosttest.Plugin{Name: name, Needs: abi.Needs{KV: &abi.KVNeed{}},
+			Tools: []abi.ToolSpec{{Name: name, Description: "Another one."}}}
 	},
 	"settings": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Needs: abi.Needs{Config: []abi.ValueNeed{{Name: "region"}}}}

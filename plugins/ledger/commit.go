@@ -28,8 +28,9 @@ func at(where string) {
 // writer is the one goroutine of a process that writes to a ledger. A commit waits for the disk, so
 // whatever is queued meanwhile goes into the next one together.
 type writer struct {
-	conn *sql.Conn
-	wait time.Duration
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt // by their text
+	wait  time.Duration
 
 	mu     sync.Mutex
 	queue  []*op
@@ -52,7 +53,8 @@ func newWriter(ctx context.Context, db *sql.DB, wait time.Duration) (*writer, er
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn, wait: wait, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	w := &writer{conn: conn, stmts: map[string]*sql.Stmt{}, wait: wait,
+		wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go w.run()
 	return w, nil
 }
@@ -132,7 +134,24 @@ func (w *writer) close() error {
 	w.signal()
 	w.mu.Unlock()
 	<-w.stopped
-	return w.conn.Close()
+	var errs []error
+	for _, s := range w.stmts {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, w.conn.Close())...)
+}
+
+// stmt prepares a statement once: a call has ten of them, which take longer to prepare than to
+// carry out.
+func (w *writer) stmt(query string) (*sql.Stmt, error) {
+	if s := w.stmts[query]; s != nil {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		w.stmts[query] = s
+	}
+	return s, err
 }
 
 func (w *writer) run() {
@@ -189,7 +208,7 @@ func finish(batch []*op, err error) {
 // none of them has happened.
 func (w *writer) transact(batch []*op) error {
 	at("begun")
-	t := &tx{conn: w.conn, now: time.Now()}
+	t := &tx{w: w, now: time.Now()}
 	for _, o := range batch {
 		if o.err = o.do(t); t.err != nil {
 			break
@@ -236,8 +255,8 @@ func begin(ctx context.Context, conn *sql.Conn, wait time.Duration, idle func() 
 }
 
 // How long a process sleeps before it tries again to get hold of the file. Transactions take a few
-// hundred microseconds, and SQLite's own waiting sleeps up to a tenth of a second at a time, so that
-// a busy process would starve the others.
+// hundred microseconds, and SQLite's own waiting sleeps up to a tenth of a second at a time, so
+// that a busy process would starve the others.
 const (
 	minPause = 100 * time.Microsecond
 	maxPause = 2 * time.Millisecond

@@ -96,7 +96,7 @@ func decide(in *plugins.Intent, s *situation) (verdict, error) {
 		return verdict{}, &plugins.DivergedError{Place: place, Tool: in.Tool, Recorded: p.slot.tool}
 	case p.known:
 		return verdict{step: stepReplay, slot: p.slot, effect: p.effect}, nil
-	case p.alive && !p.ended:
+	case p.alive:
 		return verdict{}, &plugins.InFlightError{Tool: in.Tool, Key: p.slot.key, Holder: place}
 	}
 	// It began, and nobody knows what became of it: its process died, or its caller left.

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
@@ -121,6 +123,26 @@ func TestOwnersAreCleared(t *testing.T) {
 	}
 }
 
+// TestTwoAskAtOnce has somebody ask whether a dead process lives while another one does.
+func TestTwoAskAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	leave(t, path, intent("a", 1), nil)
+	l := open(t, path)
+	for r, err := range l.Records(t.Context(), "a") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := flock.New(filepath.Join(path+"-owners", r.Who+".lock"))
+		if asked, err := other.TryRLock(); err != nil || !asked {
+			t.Fatal(asked, err)
+		}
+		defer other.Close()
+	}
+	if have := sees(t, l, intent("a", 1)); have != "parked" {
+		t.Errorf("have %s", have)
+	}
+}
+
 func owners(t *testing.T, path string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path+"-owners", "*"))
@@ -143,12 +165,18 @@ func TestFaults(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := open(t, filepath.Join(t.TempDir(), "l.db"))
 			running := begin(t, l, intent("a", 1))
+			end(t, l, begin(t, l, intent("b", 1)), paid)
 			if err := l.Pragma(test.on); err != nil {
 				t.Fatal(err)
 			}
 			big := intent("a", 2)
 			big.Input = bytes.Repeat([]byte("1"), 1<<20)
 			if b, err := l.Begin(t.Context(), big); !errors.Is(err, test.want) {
+				t.Errorf("want %v, have %+v, %v", test.want, b, err)
+			}
+			other := intent("b", 2)
+			other.Input = big.Input
+			if b, err := l.Begin(t.Context(), other); !errors.Is(err, test.want) {
 				t.Errorf("want %v, have %+v, %v", test.want, b, err)
 			}
 			large := plugins.Completion{State: plugins.Done, Output: gives(string(big.Input))}
@@ -162,6 +190,9 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the call whose end is not recorded: %s", have)
 			}
 			end(t, l, begin(t, l, big), large)
+			if err := l.Abandon(t.Context(), "b", ""); err != nil {
+				t.Errorf("a run of which nothing runs: %v", err)
+			}
 			if err := l.Verify(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -192,6 +223,18 @@ func TestDamage(t *testing.T) {
 				t.Errorf("want ErrDamaged, have %v", err)
 			}
 		})
+	}
+}
+
+// TestLostIndex takes away what only SQLite looks for.
+func TestLostIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	if err := os.WriteFile(path, history(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, "PRAGMA writable_schema = 1; DELETE FROM sqlite_schema WHERE name = 'records_place'")
+	if err := open(t, path).Verify(t.Context()); !errors.Is(err, ledger.ErrDamaged) {
+		t.Errorf("want ErrDamaged, have %v", err)
 	}
 }
 
@@ -311,9 +354,11 @@ func TestLimitOfResults(t *testing.T) {
 	for i, l := range []plugins.Ledger{open(t, filepath.Join(dir, "l.db")), new(ledger.Memory)} {
 		value := bytes.Repeat([]byte("1"), ledger.MaxOutput+1)
 		at, over := intent("a", 1), intent("a", 2)
-		end(t, l, begin(t, l, at), plugins.Completion{State: plugins.Done, Output: gives(string(value[1:]))})
+		end(t, l, begin(t, l, at), plugins.Completion{State: plugins.Done,
+			Output: gives(string(value[1:]))})
 		b := begin(t, l, over)
-		err := l.End(t.Context(), b.ID, plugins.Completion{State: plugins.Done, Output: gives(string(value))})
+		err := l.End(t.Context(), b.ID, plugins.Completion{State: plugins.Done,
+			Output: gives(string(value))})
 		if _, ok := errors.AsType[*ledger.LimitError](err); !ok {
 			t.Errorf("ledger %d: want a *LimitError, have %v", i, err)
 		}
@@ -351,7 +396,8 @@ func TestLongCallIDsAreCut(t *testing.T) {
 func TestOddTextIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
 	l := open(t, path)
-	keys := []string{"pay:", "pay:a\x00b", "pay:a", "pay:\xff", "pay:'; DROP TABLE records; --", "pay:ä"}
+	keys := []string{"pay:", "pay:a\x00b", "pay:a", "pay:\xff", "pay:ä",
+		"pay:'; DROP TABLE records; --"}
 	for n, key := range keys {
 		in := intent("a", n+1)
 		in.Key, in.InputHash = key, sha256.Sum256([]byte(key))

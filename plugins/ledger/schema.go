@@ -114,7 +114,7 @@ func checkVersion(ctx context.Context, db queryer) error {
 	case code(err) == sqlite3.SQLITE_NOTADB, err == nil && id != applicationID:
 		return ErrNotLedger
 	case err != nil:
-		return classify(err)
+		return err
 	case have > version:
 		return fmt.Errorf("%w: it has version %d, this program knows %d", ErrNewer, have, version)
 	case have != version:
@@ -123,8 +123,8 @@ func checkVersion(ctx context.Context, db queryer) error {
 	return nil
 }
 
-// makeFile makes an empty file that only its owner may read, in a folder of the same kind, unless it
-// is there. It is linked into place so that no file of that name is ever closed by us.
+// makeFile makes an empty file that only its owner may read, in a folder of the same kind, unless
+// it is there. It is linked into place so that no file of that name is ever closed by us.
 func makeFile(path string) (err error) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

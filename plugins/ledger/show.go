@@ -30,7 +30,7 @@ type Pending struct {
 	Effect           abi.Effect
 	Began            time.Time
 	Why              string // crashed, stopped (by its caller, or by the host's fault) or failed
-	Person           bool   // Resolve must say what happened; else it is run again when the run goes on
+	Person           bool   // Resolve must say what happened; else the run runs it again
 	Input            []byte // JSON
 	intent           int    // its record's number
 }
@@ -116,8 +116,8 @@ func (l *SQLite) Claims(ctx context.Context, key string) iter.Seq2[Claim, error]
 	}
 }
 
-// Recover lists what crashes, callers that left and failures have left behind, the oldest run first:
-// what will run again when its run goes on, and what waits for Resolve. It changes nothing.
+// Recover lists what crashes, callers that left and failures have left behind, the oldest run
+// first: what will run again when its run goes on, and what waits for Resolve. It changes nothing.
 func (l *SQLite) Recover(ctx context.Context) iter.Seq2[Pending, error] {
 	return func(yield func(Pending, error) bool) {
 		for r, err := range l.Runs(ctx) {
@@ -198,7 +198,8 @@ func readClaims(ctx context.Context, conn *sql.Conn, where string, args ...any) 
 }
 
 // eachRecord calls do with every record of a run, checked.
-func eachRecord(ctx context.Context, conn *sql.Conn, name string, do func(*Record, error) error) error {
+func eachRecord(ctx context.Context, conn *sql.Conn, name string,
+	do func(*Record, error) error) error {
 	rows, err := conn.QueryContext(ctx,
 		"SELECT "+columns+", hash FROM records WHERE run = ? ORDER BY number", name)
 	if err != nil {

@@ -138,13 +138,16 @@ func (l *SQLite) prepareFile(ctx context.Context) error {
 	if err == nil {
 		err = checkVersion(ctx, conn)
 	}
+	if err == nil {
+		at("before the tables")
+		err = retry(ctx, l.wait, nil, func() error { // until the journal is WAL, readers keep it out
+			_, err := conn.ExecContext(ctx, "COMMIT")
+			return err
+		})
+	}
 	if err != nil {
 		_, undone := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		return errors.Join(err, undone)
-	}
-	at("before the tables")
-	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
-		return err
 	}
 	at("after the tables")
 	return retry(ctx, l.wait, nil, func() error {

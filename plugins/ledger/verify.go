@@ -10,9 +10,9 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// Verify checks the chains of the runs that are named, or of all, and that what the ledger keeps for
-// looking things up is what the records make. The error joins a *TamperError for each place that is
-// not as it was written. With no names, the file itself is checked first: ErrDamaged.
+// Verify checks the chains of the runs that are named, or of all, and that what the ledger keeps
+// for looking things up is what the records make. The error joins a *TamperError for each place
+// that is not as it was written. With no names, the file itself is checked first: ErrDamaged.
 func (l *SQLite) Verify(ctx context.Context, runs ...string) error {
 	return l.view(ctx, func(conn *sql.Conn) error {
 		names := runs
@@ -120,7 +120,8 @@ func (c *chain) follow(r *Record, err error) {
 		c.tampered(c.position, want, fmt.Sprintf("it is missing, and so are all before record %d",
 			r.Number))
 	case err == nil && r.Prev != c.head:
-		c.tampered(r.Position, r.Number, "it does not follow the record before it: one of them was changed")
+		c.tampered(r.Position, r.Number,
+			"it does not follow the record before it: one of them was changed")
 	}
 	if err != nil {
 		c.found = append(c.found, err)

@@ -256,8 +256,8 @@ func keyStays(t *testing.T, l plugins.Ledger) {
 	}
 }
 
-// carefulEffect checks that a call which began as a write is one, whatever its tool is now, and that
-// one which is a write now is not run again either.
+// carefulEffect checks that a call which began as a write is one, whatever its tool is now, and
+// that one which is a write now is not run again either.
 func carefulEffect(t *testing.T, l plugins.Ledger) {
 	stopped := plugins.Completion{State: plugins.Unknown, Err: context.Canceled, Attempts: 1}
 	for n, effects := range [][2]abi.Effect{
