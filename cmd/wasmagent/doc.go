@@ -7,6 +7,7 @@
 //	wasmagent list                          the tools of the plugin directory
 //	wasmagent inspect weather               what a plugin is, offers and asks for
 //	wasmagent call weather_now -f city=Oslo one call
+//	wasmagent mcp install claude-code       have an MCP client offer the tools to its model
 //	wasmagent ledger recover                what a crash left of calls that must happen once
 //
 // Results are written to stdout and everything else to stderr. With -o json an outcome, good or
@@ -15,5 +16,6 @@
 //
 // The files: main.go and root.go hold the frame, exits.go the exit codes, problem.go turns every
 // error into what is printed, print.go writes the three forms of output, catalog.go opens plugin
-// directories, and each command has a file of its own; those of the ledger begin with ledger_.
+// directories, and each command has a file of its own; those of the ledger begin with ledger_, those
+// of the MCP server with mcp, and internal/clients knows the settings of MCP clients.
 package main

@@ -79,7 +79,8 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	root.SetErr(a.err)
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
-		a.checkCommand(), a.callCommand(), a.allowCommand(), a.revokeCommand(), a.ledgerCommand(), a.versionCommand())
+		a.checkCommand(), a.callCommand(), a.mcpCommand(), a.allowCommand(), a.revokeCommand(),
+		a.ledgerCommand(), a.versionCommand())
 	return root
 }
 
