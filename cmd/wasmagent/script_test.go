@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		"while":     whileMain,
 		"together":  togetherMain,
 		"held":      heldMain,
+		"dialog":    dialogMain,
+		"posts":     postsMain,
+
+		"from-settings": fromSettingsMain,
 		"tamper":    tamperMain,
 		"book":      bookMain,
 	})

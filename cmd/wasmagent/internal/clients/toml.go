@@ -28,6 +28,8 @@ func (c *Client) mergeTOML(content string, e *Entry, replace bool) (string, Did,
 	switch {
 	case there && reflect.DeepEqual(have, wanted):
 		return content, Unchanged, nil
+	case closed(section).MatchString(content): // which the library that is used here lets pass
+		return "", "", fmt.Errorf("%s is written in braces, and no table can be added to those", section)
 	case there && !replace:
 		return "", "", &ExistsError{Name: e.Name}
 	}
@@ -49,6 +51,11 @@ func (c *Client) mergeTOML(content string, e *Entry, replace bool) (string, Did,
 		return "", "", errors.New("it cannot be added to without changing something else in it")
 	}
 	return edited, did, nil
+}
+
+// closed finds a section that is an inline table.
+func closed(section string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*["']?` + section + `["']?[ \t]*=`)
 }
 
 func decodeTOML(text string) (map[string]any, error) {
