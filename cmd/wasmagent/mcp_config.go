@@ -42,8 +42,10 @@ func (a *app) mcpConfigCommand() *cobra.Command {
 		Use:   "config CLIENT",
 		Short: "Print what a client's settings need to start the server",
 		Long: `Print what belongs into a client's settings to have it start this program as an MCP server,
-ready to be pasted: with the full path of this program and of the plugin directories. The file it
-belongs into is told on stderr. Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
+ready to be pasted: with the full path of this program and of the plugin directories. The file
+that it belongs into is told on stderr.
+
+Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
 		Example: `  wasmagent mcp config claude-desktop -p ./plugins
   wasmagent mcp config codex -p ./plugins --discover`,
 		Args:              takes(1, 1, "one client: "+strings.Join(clients.Names(), ", ")),
@@ -73,6 +75,7 @@ func (a *app) mcpInstallCommand() *cobra.Command {
 		Long: `Write into a client's settings that it is to start this program as an MCP server, with these
 plugin directories. The rest of the file stays as it is, and a copy of what it was lies beside
 it. A file that cannot be edited safely is left alone, and what belongs into it is printed.
+
 Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
 		Example: `  wasmagent mcp install cursor -p ./plugins
   wasmagent mcp install vscode -p ./plugins --project
