@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/wasmagent/wasmagent/mcpserver"
-	"github.com/wasmagent/wasmagent/plugins"
 )
 
 // mcpVerb serves tools. Its stdout belongs to the protocol, also when it fails.
@@ -29,10 +27,11 @@ type mcpFlags struct {
 	noAuth bool
 }
 
-// shownFlags say how clients see the tools.
+// shownFlags say which tools clients see, and how.
 type shownFlags struct {
 	discover bool
 	direct   int
+	watch    bool
 }
 
 func (s *shownFlags) add(f *pflag.FlagSet) {
@@ -40,6 +39,8 @@ func (s *shownFlags) add(f *pflag.FlagSet) {
 		"show search_tools and call_tool in place of the tools, however few there are")
 	f.IntVar(&s.direct, "direct-tools", mcpserver.DefaultDirectTools,
 		"show up to this `number` of tools one by one; of more, clients search")
+	f.BoolVar(&s.watch, "watch", true,
+		"follow what happens to the plugin directories; --watch=false serves what is there at the start")
 }
 
 func (s *shownFlags) check() error {
@@ -63,8 +64,12 @@ Clients start this command by themselves: "mcp install CLIENT" writes it into a 
 settings, and "mcp config CLIENT" prints what belongs there. Nothing but the protocol is
 written to stdout; the log and errors go to stderr.
 
-A server may be started several times at once. What the policy says of plugins, their grants,
-limits, keys and effects, holds here as in a call. docs/mcp.md tells what a client sees.`,
+A server may be started several times at once. Plugins may come, change and go while it runs:
+a running call finishes on the version that it found, and a version that does not load leaves
+the one before serving. What the policy says of plugins, their grants, limits, keys and
+effects, holds here as in a call; what changes in it takes a new start.
+
+docs/mcp.md tells what a client sees.`,
 		Example: `  wasmagent mcp install claude-code -p ./plugins
   wasmagent mcp config vscode -p ./plugins
   wasmagent mcp -p ./plugins
@@ -92,15 +97,19 @@ func (a *app) serve(ctx context.Context, flags *mcpFlags) error {
 	if err := errors.Join(flags.shown.check(), flags.checkHTTP()); err != nil {
 		return err
 	}
-	registry, err := a.served(ctx)
+	c, err := a.openDirs(ctx)
 	if err != nil {
 		return err
 	}
+	registry := a.served(c)
 	server := mcpserver.New(registry, &mcpserver.Options{
 		Version: versions().Version, Logger: a.log,
 		Discover: flags.shown.discover, DirectTools: flags.shown.direct,
 	})
 	defer server.Close()
+	if flags.shown.watch {
+		defer a.follow(ctx, c, registry)()
+	}
 	if flags.http != "" {
 		err = a.serveHTTP(ctx, server, flags)
 	} else {
@@ -121,34 +130,3 @@ func (a *app) serveStdio(ctx context.Context, server *mcpserver.Server) error {
 	return server.ServeStdio(ctx, a.in, a.out)
 }
 
-// served are the tools that are served. What is not on offer is logged, with its reason.
-func (a *app) served(ctx context.Context) (*plugins.Registry, error) {
-	c, err := a.openDirs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	registry := plugins.NewRegistry(&plugins.Options{
-		Ledger: &openingLedger{app: a}, Logger: a.log,
-	})
-	told := map[string]bool{} // a name that several plugins claim is a reason of each
-	tell := func(err error) {
-		if text := err.Error(); !told[text] {
-			told[text] = true
-			a.log.Warn("not offered", "reason", text)
-		}
-	}
-	for i, p := range c.plugins {
-		for _, name := range c.offered(i) {
-			if err := registry.Add(c.tools[name]); err != nil {
-				tell(err)
-			}
-		}
-		for _, err := range reasons(p) {
-			tell(err)
-		}
-	}
-	if len(slices.Collect(registry.Specs())) == 0 {
-		a.log.Warn("there are no tools to serve", "plugins", c.origin)
-	}
-	return registry, nil
-}

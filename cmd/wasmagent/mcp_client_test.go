@@ -66,6 +66,17 @@ func (d *dialog) say(line string) (string, error) {
 	}
 }
 
+// hear gives the next notification of a method.
+func (d *dialog) hear(method string) (string, error) {
+	for {
+		line, err := d.out.ReadString('\n')
+		var got message
+		if err != nil || json.Unmarshal([]byte(line), &got) == nil && got.Method == method {
+			return line, err
+		}
+	}
+}
+
 // end closes the server's stdin and waits for it.
 func (d *dialog) end() error {
 	if err := d.in.Close(); err != nil {

@@ -242,6 +242,9 @@ func (a *app) serverEntry(flags *clientFlags) (*clients.Entry, error) {
 	} else if flags.shown.direct != mcpserver.DefaultDirectTools {
 		e.Args = append(e.Args, "--direct-tools", strconv.Itoa(flags.shown.direct))
 	}
+	if !flags.shown.watch {
+		e.Args = append(e.Args, "--watch=false")
+	}
 	return e, nil
 }
 

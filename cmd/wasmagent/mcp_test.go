@@ -155,3 +155,39 @@ func TestMCPTerminated(t *testing.T) {
 		}
 	}
 }
+
+// Plugins that are put into the directory, replaced and taken away while a client is there are told
+// to it and called, and a replacement that does not load leaves the version before serving.
+func TestMCPWatch(t *testing.T) {
+	h := newMCPHome(t, "", "text")
+	d := h.start(t)
+	changed := func(what string) {
+		t.Helper()
+		if line, err := d.hear("notifications/tools/list_changed"); err != nil {
+			t.Fatalf("%s: %s, %v: %s", what, line, err, h.log(d))
+		}
+	}
+	h.must(t, d, mcpCall(3, "text", "{}"), "two")
+	h.write(t, "plugins/greet.wasm", tinies["greet"]("greet").Bytes())
+	changed("added")
+	h.must(t, d, mcpCall(4, "greet", `{"name":"Ada"}`), `"structuredContent":{"name":"Ada"}`)
+	h.write(t, "plugins/text.wasm", []byte("broken"))
+	h.write(t, "plugins/greet.wasm", tinies["text"]("greet").Bytes())
+	changed("replaced")
+	h.must(t, d, mcpCall(5, "greet", `{}`), "two")
+	h.must(t, d, mcpCall(6, "text", "{}"), "two")
+	if err := os.Remove(filepath.Join(h.dir, "plugins", "greet.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	changed("removed")
+	h.must(t, d, mcpCall(7, "greet", "{}"), "unknown tool")
+	if err := d.end(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+
+	still := h.start(t, "--watch=false")
+	h.must(t, still, mcpList, `"tools":[]`)
+	if err := still.end(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
