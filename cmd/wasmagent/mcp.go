@@ -129,4 +129,3 @@ func (a *app) serveStdio(ctx context.Context, server *mcpserver.Server) error {
 	}
 	return server.ServeStdio(ctx, a.in, a.out)
 }
-

@@ -110,7 +110,7 @@ func TestMCPTwice(t *testing.T) {
 			}
 			dialogs[i] = d
 			for _, line := range []string{mcpInitialize, mcpInitialized, mcpList, mcpCall(3, "text", "{}")} {
-				if answer, err := d.say(line); err != nil || strings.Contains(answer, `"error"`) {
+				if answer, err := d.say(line); err != nil || strings.Contains(answer, `"error":`) {
 					t.Errorf("%s: %s, %v", line, answer, err)
 				}
 			}

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 		"posts":     postsMain,
 
 		"from-settings": fromSettingsMain,
-		"tamper":    tamperMain,
-		"book":      bookMain,
+		"tamper":        tamperMain,
+		"book":          bookMain,
 	})
 }
 
