@@ -61,12 +61,11 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 	return b, nil
 }
 
-// Watch follows the directory until ctx ends, and gives ctx's cause then: plugins that are added,
-// replaced or removed while calls run are those that the next calls find. A call finishes on the
+// Watch begins to follow the directory, until ctx ends or the Toolbox closes: plugins that are
+// added, replaced or removed while calls run are what the next calls find. A call finishes on the
 // version that it found, and a version that does not load leaves the one before serving. What has
 // changed is in Registry by the time that told, if it is not nil, hears of it; told must not close
-// the Toolbox. Options.Policies are not asked anew for what an operator changed meanwhile: see
-// loader.Dir.Watch.
+// the Toolbox. What an operator changes in the meantime takes a new start: see loader.Dir.Watch.
 func (b *Toolbox) Watch(ctx context.Context, told func(loader.Change)) error {
 	return b.dir.Watch(ctx, func(c loader.Change) {
 		b.replace(c.Old, c.New)

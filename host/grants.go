@@ -47,8 +47,8 @@ const (
 )
 
 // Missing names what a plugin needs and p does not grant, sorted: "config region", "env HOME",
-// "files /data ro", "http api.example.org", "kv", "secret TOKEN". What is optional, or has a
-// default, is not missed.
+// "files /data ro", "http api.example.org", "kv", "secret TOKEN"; "http" alone when any host of the
+// operator's choice will do. What is optional, or has a default, is not missed.
 func (p *Policy) Missing(n *abi.Needs) []string {
 	var missing []string
 	lacks := func(granted bool, format string, args ...any) {
@@ -58,7 +58,8 @@ func (p *Policy) Missing(n *abi.Needs) []string {
 	}
 	g := &p.Grants
 	for _, h := range n.HTTP {
-		lacks(h.Optional || g.allows(&h), "http %s", h.Host)
+		what := strings.TrimSuffix("http "+h.Host, " "+abi.AnyHost)
+		lacks(h.Optional || g.allows(&h), "%s", what)
 	}
 	if n.KV != nil {
 		lacks(n.KV.Optional || g.KV != nil, "kv")
@@ -84,7 +85,7 @@ func (p *Policy) Missing(n *abi.Needs) []string {
 // allows reports whether a need can be met. An HTTP that does not say what it allows may do so.
 func (g *Grants) allows(n *abi.HTTPNeed) bool {
 	rules, ok := g.HTTP.(allower)
-	if !ok {
+	if !ok || n.Host == abi.AnyHost {
 		return g.HTTP != nil
 	}
 	methods := n.Methods

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/host/egress"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/kv"
 	"github.com/wasmagent/wasmagent/pdk"
 )
 
@@ -150,4 +154,67 @@ func spaces(n int) []byte {
 		b[i] = ' '
 	}
 	return b
+}
+
+// TestImportsOfUnusedCalls holds that a plugin that sends and remembers nothing is not linked to what
+// does: it would need a grant.
+func TestImportsOfUnusedCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a Go plugin")
+	}
+	for dir, want := range map[string]bool{"testdata/reflective": false, "testdata/goguest": false, "testdata/grants": true} {
+		facts, err := host.Inspect(hosttest.GoPlugin(t, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"http", "kv"} {
+			has := slices.ContainsFunc(facts.Imports, func(im host.Import) bool {
+				return im.Module == abi.ImportModule && im.Name == name
+			})
+			if has != want {
+				t.Errorf("%s imports %s: %v", dir, name, has)
+			}
+		}
+	}
+}
+
+// TestMissing names what a plugin needs and a policy does not grant.
+func TestMissing(t *testing.T) {
+	needs := &abi.Needs{
+		HTTP: []abi.HTTPNeed{{Host: "a.test"}, {Host: "b.test", Methods: []string{"GET", "POST"}},
+			{Host: "*.c.test"}, {Host: abi.AnyHost}, {Host: "d.test", Optional: true}},
+		KV: &abi.KVNeed{},
+		Files: []abi.FileNeed{{Guest: "/data", Mode: "ro"}, {Guest: "/out/logs", Mode: "rw"}, {Guest: "/tmp", Mode: "rw"},
+			{Guest: "/opt", Mode: "ro", Optional: true}},
+		Env:     []abi.ValueNeed{{Name: "TZ"}, {Name: "LANG", Default: "C"}},
+		Config:  []abi.ValueNeed{{Name: "region"}, {Name: "zone", Default: "z"}},
+		Secrets: []abi.ValueNeed{{Name: "token"}},
+	}
+	rules := func(rules ...egress.Rule) host.HTTP {
+		return newClient(t, egress.Options{Rules: rules, Secrets: []egress.Secret{{Name: "token", As: "bearer",
+			Hosts: []string{"a.test"}, From: func(context.Context) (string, error) { return "0123456789", nil }}}})
+	}
+	get := []string{"GET", "POST"}
+	for name, test := range map[string]struct {
+		policy host.Policy
+		want   string
+	}{
+		"nothing": {host.Policy{}, "config region, env TZ, files /data ro, files /out/logs rw, files /tmp rw, http, " +
+			"http *.c.test, http a.test, http b.test, kv, secret token"},
+		"all": {host.Policy{Config: map[string]abi.Raw{"region": {0xc0}}, Grants: host.Grants{
+			HTTP: rules(egress.Rule{Host: "a.test"}, egress.Rule{Host: "b.test", Methods: get}, egress.Rule{Host: "*.c.test"}),
+			KV:   kv.Memory(), Env: map[string]string{"TZ": ""},
+			Files: []host.Mount{{Guest: "/data"}, {Guest: "/out", Write: true}, {Guest: "/tmp", Scratch: true}}}}, ""},
+		"not enough": {host.Policy{Config: map[string]abi.Raw{"region": {0xc0}}, Grants: host.Grants{
+			HTTP: rules(egress.Rule{Host: "*.a.test"}, egress.Rule{Host: "b.test"}, egress.Rule{Host: "x.c.test"}),
+			KV:   kv.Memory(), Env: map[string]string{"TZ": ""},
+			Files: []host.Mount{{Guest: "/data/x"}, {Guest: "/out"}, {Guest: "/tmpx", Scratch: true}}}},
+			"files /data ro, files /out/logs rw, files /tmp rw, http *.c.test, http a.test, http b.test"},
+		"all of the disk": {host.Policy{Grants: host.Grants{Files: []host.Mount{{Guest: "/", Write: true}}, HTTP: strangeHTTP(nil)}},
+			"config region, env TZ, kv, secret token"},
+	} {
+		if got := strings.Join(test.policy.Missing(needs), ", "); got != test.want {
+			t.Errorf("%s: %s; want %s", name, got, test.want)
+		}
+	}
 }

@@ -20,8 +20,8 @@ func (e *LoadError) Error() string {
 
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// NotAllowedError is a plugin that its operator has not allowed: it needs what is not granted, or it
-// is granted something and nobody approved of it as it is now.
+// NotAllowedError is a plugin that its operator has not allowed: it needs what is not granted, or
+// it is granted something and nobody approved of it as it is now.
 type NotAllowedError struct {
 	Plugin, Path string
 	Needs        []string // not granted, such as "http api.example.com" and "kv", sorted

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"io/fs"
 	"sync"
 	"time"
 )
@@ -58,4 +59,12 @@ func NewVersions(dir string, max int64) (
 	start func() error, put func(string, []byte) error, has func(string) bool) {
 	v := &versions{dir: dir, max: max}
 	return v.start, v.put, v.has
+}
+
+// Changed is when a file was last changed in any way, where the system says so.
+func Changed(info fs.FileInfo) time.Time {
+	if at := identify(info).CTime; at != 0 {
+		return time.Unix(0, at)
+	}
+	return info.ModTime()
 }

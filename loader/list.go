@@ -149,7 +149,8 @@ func (l *list) keep(path string, info fs.FileInfo, at time.Time, k *known) {
 	}
 }
 
-// young tells whether a file that was read at a time may have changed since without a trace.
+// young tells whether a file that was read at a time may have changed since without a trace. One
+// from the future always may.
 func young(info fs.FileInfo, at time.Time) bool {
 	return at.Sub(info.ModTime()) < racyWindow ||
 		at.Sub(time.Unix(0, identify(info).CTime)) < racyWindow

@@ -29,7 +29,7 @@ const appDir = "wasmagent"
 // Options of OpenDir and OpenFile. Nil and zero fields are the documented defaults.
 type Options struct {
 	Engine   *host.Engine // nil: one of its own, which Close closes
-	CacheDir string       // tool lists and compiled code; "" is the user's cache directory
+	CacheDir string       // tool lists, compiled code, kept bytes; "" is the user's cache directory
 	StateDir string       // the key that seals them; "" is the user's state directory
 	Limits   host.Limits  // for every plugin, without Policies; zero fields are the host's defaults
 	Policies Policies     // what each plugin may do; nil grants nothing to any
@@ -148,6 +148,7 @@ type Dir struct {
 	own      bool      // engine is closed with the Dir
 	shelf    *shelf    // of plugins that were called
 	list     *list     // what is known of the plugins
+	lock     *lock     // as it was last read
 	versions *versions // what watched plugins are made of
 	close    sync.Once
 	closed   error
@@ -234,6 +235,9 @@ func open(ctx context.Context, d *Dir, found []candidate) (_ *Dir, err error) {
 	}
 	d.shelf, d.ending = newShelf(opts.codeMemory()), make(chan struct{})
 	d.versions = &versions{dir: filepath.Join(opts.cacheDir(), "versions"), max: maxVersions}
+	if len(found) > 0 {
+		d.lock = lockOf(found[0].path) // they all lie in one directory
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -339,7 +343,8 @@ func (p *plugin) offer(claims map[string][]string, holders map[string]string) {
 }
 
 // collision tells that others claim a tool's name too, and the plugin does not get it.
-func (p *plugin) collision(tool string, claims map[string][]string, holders map[string]string) error {
+func (p *plugin) collision(tool string, claims map[string][]string,
+	holders map[string]string) error {
 	paths, holder := claims[tool], holders[tool]
 	if len(paths) < 2 || holder == p.Path {
 		return nil

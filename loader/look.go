@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // watcher finds out what is different in a directory. It belongs to one goroutine.
@@ -17,23 +18,25 @@ type watcher struct {
 
 	seen    map[string]sight  // at the last look, by path
 	taken   map[string]string // the keys of what the Dir was made of, by path
+	locked  identity          // of the lock when it was read
 	trouble string            // with the directory itself, told once
 }
 
 // sight is what was seen of a file.
 type sight struct {
-	path string
-	p    *plugin  // made to read it; nil: nothing lies there
-	key  string   // tells one version from another; "": nothing lies there
-	id   identity // of what was read
-	sure bool     // as long as the identity is the same, so are the bytes
+	path   string
+	p      *plugin  // made to read it; nil: nothing lies there
+	key    string   // tells one version from another; "": nothing lies there
+	digest string   // of what was read
+	id     identity // of what was read
+	sure   bool     // as long as the identity is the same, so are the bytes
 }
 
 func newWatcher(d *Dir, told func(Change)) *watcher {
 	w := &watcher{dir: d, told: told, seen: map[string]sight{}, taken: map[string]string{}}
 	for _, p := range d.plugins {
 		s := p.seen
-		s.path, s.p, s.key = p.Path, p, p.key()
+		s.path, s.p, s.key, s.digest = p.Path, p, p.key(), p.Digest
 		w.seen[s.path] = s
 		w.taken[s.path] = s.key
 		if p.Held != nil { // of an earlier watch: what is there is news to this one
@@ -43,13 +46,21 @@ func newWatcher(d *Dir, told func(Change)) *watcher {
 	return w
 }
 
-// key tells one version from another: by its bytes and the place that counts for what it may do, or
-// by what keeps it from being read.
+// key tells one version from another: by its bytes, the place that counts for what it may do, and
+// what a lock has against it; or by what keeps it from being read.
 func (p *plugin) key() string {
 	if p.Digest == "" {
 		return p.Err.Error()
 	}
-	return p.Digest + " " + p.Dir
+	return p.keyOf(p.Digest)
+}
+
+func (p *plugin) keyOf(digest string) string {
+	key := digest + " " + p.Dir
+	if err := p.lock.check(p.Name, digest); err != nil {
+		key += " " + err.Error()
+	}
+	return key
 }
 
 // look takes what is not as it was, and was the same at the last look. It reports whether something
@@ -64,6 +75,7 @@ func (w *watcher) look(ctx context.Context) (again bool, err error) {
 		return false, nil
 	}
 	w.trouble = ""
+	w.lock(found)
 	next, dirs := map[string]sight{}, map[string]string{}
 	for _, c := range found {
 		if ctx.Err() != nil {
@@ -135,7 +147,7 @@ func (w *watcher) see(c candidate, dirs map[string]string) sight {
 	}
 	if c.err == nil && was.sure && was.p != nil && was.p.Dir == dirs[link] {
 		if info, err := os.Stat(c.path); err == nil && identify(info) == was.id {
-			return was
+			return w.again(c, was)
 		}
 	}
 	p := newPlugin(c, w.dir)
@@ -151,9 +163,44 @@ func (w *watcher) see(c candidate, dirs map[string]string) sight {
 		s.key = p.Err.Error()
 		return s
 	}
-	s.key = digestOf(wasm) + " " + p.Dir
-	s.id, s.sure = identify(info), !young(info, at)
+	s.digest, s.id, s.sure = digestOf(wasm), identify(info), !fresh(info, at)
+	s.key = p.keyOf(s.digest)
 	return s
+}
+
+// fresh is young, except that a file from the future is not: it would be read at every look.
+func fresh(info fs.FileInfo, at time.Time) bool {
+	since := func(t time.Time) time.Duration { return at.Sub(t).Abs() }
+	return since(info.ModTime()) < racyWindow || since(time.Unix(0, identify(info).CTime)) < racyWindow
+}
+
+// again gives the sight of a file that is as it was, which a lock may judge in another way now.
+func (w *watcher) again(c candidate, was sight) sight {
+	if was.p.lock == w.dir.lock {
+		return was
+	}
+	was.p = newPlugin(c, w.dir)
+	if was.key = was.p.keyOf(was.digest); was.p.Err != nil {
+		was.key = was.p.Err.Error()
+	}
+	return was
+}
+
+// lock reads the directory's lock, if it may have changed.
+func (w *watcher) lock(found []candidate) {
+	if len(found) == 0 {
+		return
+	}
+	at := w.dir.opts.clock()
+	var id identity
+	info, err := os.Stat(lockPath(found[0].path))
+	if err == nil && !fresh(info, at) {
+		id = identify(info)
+	}
+	if id == (identity{}) || id != w.locked {
+		w.dir.lock = lockOf(found[0].path)
+	}
+	w.locked = id
 }
 
 // places are the directories whose files decide what is seen.

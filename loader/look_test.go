@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
-	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/hosttest"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -163,7 +163,9 @@ func TestLook(t *testing.T) {
 			{put(".p.tmp", v2), 2, "p=1", ""},
 			{rename(".p.tmp", "p.wasm"), 2, "p=2", "~p"},
 		},
-		"touched": {{func(s *scene) { s.must(os.Chtimes(s.path("p.wasm"), early, early)) }, 2, "p=1", ""}},
+		"touched": {
+			{func(s *scene) { s.must(os.Chtimes(s.path("p.wasm"), early, early)) }, 2, "p=1", ""},
+		},
 		"the same bytes again": {
 			{put("x.tmp", v1), 0, "p=1", ""},
 			{rename("x.tmp", "p.wasm"), 2, "p=1", ""},
@@ -257,6 +259,15 @@ func TestLook(t *testing.T) {
 			{put("p.wasm", v2), 2, "a=7 p=7", "!tool:p +p"},
 			{put("a.wasm", version(8, "a")), 2, "a=8 p=2", "~a"},
 		},
+		"a lock": {
+			{put("wasmagent.lock", pins("p", v1)), 2, "p=1", ""},
+			{put("p.wasm", v2), 2, "p=1", "!p"},
+			{put("wasmagent.lock", pins("p", v2)[:30]), 2, "p=1", "!p"},
+			{put("wasmagent.lock", pins("p", v2)), 1, "p=1", ""},
+			{nothing, 1, "p=2", "~p"},
+			{put("wasmagent.lock", pins("p", v3)), 2, "p=2", "!p"},
+			{remove("wasmagent.lock"), 2, "p=2", ""},
+		},
 		"a tool that moves": {
 			{func(s *scene) {
 				s.put("p.wasm", version(2, "q"))
@@ -275,6 +286,11 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// pins is a lock for one plugin.
+func pins(name string, wasm []byte) []byte {
+	return fmt.Appendf(nil, "[plugins]\n%s = \"sha256:%x\"\n", name, sha256.Sum256(wasm))
+}
+
 func follow(t *testing.T, opts *loader.Options, p []byte, steps []step) {
 	dir := filepath.Join(t.TempDir(), "plugins")
 	write(t, dir, map[string][]byte{"p.wasm": p})
@@ -286,213 +302,5 @@ func follow(t *testing.T, opts *loader.Options, p []byte, steps []step) {
 		if have, news := s.answers(), s.news(); have != step.have || news != step.news {
 			t.Errorf("step %d: have %q, news %q, want %q, %q", i, have, news, step.have, step.news)
 		}
-	}
-}
-
-// What does not serve, and what does, can be seen.
-func TestHeld(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, map[string][]byte{"p.wasm": version(1, "p")})
-	s := newScene(t, dir, options(t))
-	was := plugin(t, s.d, "p")
-	s.put("p.wasm", spoilt("p"))
-	s.looks(2)
-	p := plugin(t, s.d, "p")
-	if p.Err != nil || p.Digest != was.Digest || len(p.Tools) != 1 {
-		t.Errorf("the version that serves: %+v", p)
-	}
-	load, ok := errors.AsType[*host.LoadError](p.Held)
-	if !ok {
-		t.Fatalf("held for %v", p.Held)
-	}
-	if n := strings.Count(p.Held.Error(), load.Error()); n != 1 {
-		t.Errorf("the cause is told %d times: %v", n, p.Held)
-	}
-	s.put("p.wasm", version(1, "p"))
-	s.looks(2)
-	if p := plugin(t, s.d, "p"); p.Held != nil {
-		t.Errorf("it is as it was, and held for %v", p.Held)
-	}
-}
-
-// Whoever comes second is told of both.
-func TestCollisionNamesBoth(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, map[string][]byte{"z.wasm": version(1, "x")})
-	s := newScene(t, dir, options(t))
-	s.put("a.wasm", version(2, "x"))
-	s.put("z/plugin.wasm", version(2, "x"))
-	s.looks(2)
-	if have := s.answers(); have != "x=1" {
-		t.Errorf("have %s", have)
-	}
-	texts := errors.Join(s.told[0].Refused...).Error()
-	for _, want := range []string{
-		`tool "x" is claimed by ` + s.path("a.wasm") + " and " + s.path("z.wasm") + ": " +
-			s.path("z.wasm") + " had it first and keeps it",
-		`plugin "z" is claimed by ` + s.path("z.wasm") + " and " + s.path("z/plugin.wasm") + ": " +
-			s.path("z.wasm") + " had it first and keeps it",
-	} {
-		if !strings.Contains(texts, want) {
-			t.Errorf("%s\ndoes not say\n%s", texts, want)
-		}
-	}
-}
-
-// byDigest allows what it has seen the digest of, as an operator does who grants something.
-type byDigest map[string]bool
-
-func (b byDigest) Decide(p *loader.Plugin) (loader.Decision, error) {
-	if p.Digest != "" && !b[p.Digest] {
-		err := loader.NotAllowed(p, nil)
-		err.Changed = []string{"file"}
-		return loader.Decision{}, err
-	}
-	return loader.Decision{}, nil
-}
-
-// A file that nobody approved of leaves the version serving that somebody did.
-func TestApprovedVersionServesOn(t *testing.T) {
-	dir, opts := t.TempDir(), options(t)
-	write(t, dir, map[string][]byte{"p.wasm": version(1, "p")})
-	d, err := loader.OpenDir(t.Context(), dir, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest := plugin(t, d, "p").Digest
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	opts.Policies = byDigest{digest: true}
-	s := newScene(t, dir, opts)
-	s.put("p.wasm", version(2, "p"))
-	s.looks(2)
-	if have, news := s.answers(), s.news(); have != "p=1" || news != "!p" {
-		t.Errorf("have %s, news %s", have, news)
-	}
-	held, ok := errors.AsType[*loader.NotAllowedError](plugin(t, s.d, "p").Held)
-	if !ok || !held.Approval || !strings.Contains(held.Error(), "needs approval") {
-		t.Errorf("held for %v", held)
-	}
-	after := open(t, dir, opts) // the next start
-	if p := plugin(t, after, "p"); p.Err == nil || len(p.Tools) != 0 {
-		t.Errorf("the next start runs it: %+v", p)
-	}
-}
-
-// A directory that cannot be read as a whole changes nothing.
-func TestUnreadableDirectory(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "plugins")
-	write(t, dir, map[string][]byte{"p.wasm": version(1, "p")})
-	s := newScene(t, dir, options(t))
-	s.must(os.Rename(dir, dir+".old"))
-	s.must(os.WriteFile(dir, nil, 0o644))
-	s.looks(3)
-	if have, news := s.answers(), s.news(); have != "p=1" || news != "" {
-		t.Errorf("have %s, told %s", have, news)
-	}
-	s.must(os.Remove(dir))
-	s.must(os.Rename(dir+".old", dir))
-	s.put("p.wasm", version(2, "p"))
-	s.looks(2)
-	if have := s.answers(); have != "p=2" {
-		t.Errorf("have %s", have)
-	}
-}
-
-// One file, and one folder, that a person named are watched too.
-func TestLookAtOneFile(t *testing.T) {
-	for _, name := range []string{"p.wasm", "p/plugin.wasm"} {
-		dir, reg := t.TempDir(), plugins.NewRegistry(nil)
-		path := filepath.Join(dir, strings.TrimSuffix(name, "/plugin.wasm"))
-		write(t, dir, map[string][]byte{name: version(1, "p")})
-		d, err := loader.OpenFile(t.Context(), path, quick(options(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		changes := watching(t, d, reg)
-		for n := 2; n < 4; n++ {
-			write(t, dir, map[string][]byte{name: version(n, "p")})
-			await(t, reg, changes, n)
-		}
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-		for c := range changes {
-			if slices.Equal(c.Removed, []string{"p"}) {
-				break
-			}
-		}
-		write(t, dir, map[string][]byte{name: version(4, "p"), "q.wasm": version(1, "q")})
-		await(t, reg, changes, 4)
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-		if n := len(d.Plugins()); n != 1 {
-			t.Errorf("%d plugins", n)
-		}
-	}
-}
-
-// What is kept fits; one byte more, and what was needed longest ago goes.
-func TestVersionsAtTheirEdge(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "versions")
-	const max = 30
-	for _, tt := range []struct {
-		name string
-		size int    // of the last of three; the others have 10 bytes
-		want string // those that are kept
-	}{
-		{"all fit", 10, "abc"},
-		{"one byte more", 11, "bc"},
-		{"room for itself alone", 30, "c"},
-		{"too large, and needed", 31, "c"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			start, put, has := loader.NewVersions(dir, max)
-			if err := errors.Join(os.RemoveAll(dir), start()); err != nil {
-				t.Fatal(err)
-			}
-			for i, size := range []int{10, 10, tt.size} {
-				name := string(rune('a' + i))
-				if err := put(name, make([]byte, size)); err != nil {
-					t.Fatal(err)
-				}
-				if i < 2 { // the system's clock has steps
-					at := early.Add(time.Duration(i) * time.Hour)
-					if err := os.Chtimes(filepath.Join(dir, name+".wasm"), at, at); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			kept := ""
-			for _, name := range []string{"a", "b", "c"} {
-				if has(name) {
-					kept += name
-				}
-			}
-			if kept != tt.want {
-				t.Errorf("kept %q, want %q", kept, tt.want)
-			}
-		})
-	}
-}
-
-// Bytes that somebody has touched are not what is kept.
-func TestKeptVersionIsHashed(t *testing.T) {
-	dir, opts := t.TempDir(), options(t)
-	write(t, dir, map[string][]byte{"p.wasm": version(1, "p")})
-	opts.CodeMemory = 1
-	s := newScene(t, dir, opts)
-	s.put("p.wasm", []byte("no module"))
-	s.looks(2)
-	files, err := filepath.Glob(filepath.Join(opts.CacheDir, "versions", "*.wasm"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("%v, %v", files, err)
-	}
-	s.must(os.WriteFile(files[0], version(3, "p"), 0o600))
-	_, err = s.reg.Call(t.Context(), plugins.Call{Tool: "p"})
-	if _, ok := errors.AsType[*loader.ChangedError](err); !ok {
-		t.Errorf("%v", err)
 	}
 }

@@ -27,6 +27,7 @@ type plugin struct {
 	shelf    *shelf
 	versions *versions
 	seen     sight // of the file as it was listed
+	lock     *lock
 
 	mu     sync.Mutex
 	flight *flight // the compile that runs or was good; nil before, and after a passing failure
@@ -50,7 +51,9 @@ type flight struct {
 }
 
 func newPlugin(c candidate, d *Dir) *plugin {
-	p := &plugin{engine: d.engine, shelf: d.shelf, versions: d.versions, opts: d.opts}
+	p := &plugin{
+		engine: d.engine, shelf: d.shelf, versions: d.versions, lock: d.lock, opts: d.opts,
+	}
 	p.Name, p.Path = c.name, c.path
 	p.Dir = realDir(c.path)
 	p.scope = p.Dir + "#" + p.Name
@@ -116,7 +119,10 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	}
 	under := p.decision.Digest
 	p.Size, p.Digest = info.Size(), digestOf(wasm)
-	p.seen = sight{id: identify(info), sure: !young(info, at)}
+	p.seen = sight{id: identify(info), sure: !fresh(info, at)}
+	if err := p.lock.check(p.Name, p.Digest); err != nil {
+		return err // before a byte of it is run
+	}
 	m, err := p.describe(ctx, wasm)
 	if err != nil {
 		return err
@@ -170,6 +176,9 @@ func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error
 // admit takes what is known, unless the plugin is not allowed.
 func (p *plugin) admit(k *known) error {
 	p.Digest, p.Manifest, p.bad = k.digest, k.manifest, k.bad
+	if err := p.lock.check(p.Name, p.Digest); err != nil {
+		return err
+	}
 	if err := p.decide(); err != nil {
 		return err
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 )
 
-// NotAllowed makes the error of a plugin that needs what is not granted or, without needs, approval.
+// NotAllowed makes the error of a plugin that needs what is not granted or, without needs,
+// approval.
 func NotAllowed(p *Plugin, needs []string) *NotAllowedError {
 	return &NotAllowedError{
 		Plugin: p.Name, Path: p.Path, Needs: needs, Approval: len(needs) == 0,

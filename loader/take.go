@@ -124,6 +124,9 @@ func (w *watcher) apply(changed []sight, now map[string]*plugin) {
 	}
 	d.mu.Unlock()
 
+	for _, names := range [][]string{c.Added, c.Replaced, c.Removed} {
+		slices.Sort(names)
+	}
 	if !c.empty() {
 		w.log(&c)
 		if w.told != nil {

@@ -5,12 +5,14 @@ import (
 	"github.com/wasmagent/wasmagent/pdk/internal/guest"
 )
 
-// HTTP sends requests through the host, which holds each, and each redirect, against what its
-// operator allows. The plugin needs http, see Needs.
-type HTTP struct{ host guest.Host }
+// HTTPClient sends requests through the host, which holds each, and each redirect, against what its
+// operator allows.
+type HTTPClient struct{ host guest.Host }
 
-// HTTP gives the call's way to other hosts.
-func (c *Call) HTTP() HTTP { return HTTP{c.host} }
+// HTTP gives the call's way to other hosts. A plugin that uses it needs http, see Needs. (It is no
+// method of Call because a linker keeps the methods of a program that reflects, used or not: then
+// each such plugin would need it.)
+func HTTP(c *Call) HTTPClient { return HTTPClient{c.host} }
 
 // Request is an HTTP request. The host frames it: Host, Content-Length, Connection and their like
 // are refused as headers, and so is what the operator injects, such as a token. A nil Body is none.
@@ -40,10 +42,10 @@ const (
 )
 
 // Do sends a request. Every status is a Response; the error is a *HostError.
-func (h HTTP) Do(r *Request) (*Response, error) { return guest.HTTP(h.host, r) }
+func (h HTTPClient) Do(r *Request) (*Response, error) { return guest.HTTP(h.host, r) }
 
 // Get asks for a URL.
-func (h HTTP) Get(url string) (*Response, error) { return h.Do(&Request{URL: url}) }
+func (h HTTPClient) Get(url string) (*Response, error) { return h.Do(&Request{URL: url}) }
 
 // HeaderOf gives the first value of a name, in whatever case it is written; "" when there is none.
 func HeaderOf(headers []Header, name string) string {

@@ -1,5 +1,5 @@
-// Package policy is the operator's word about plugins: what each may reach, within which limits, and
-// which of its tools are offered under which rules.
+// Package policy is the operator's word about plugins: what each may reach, within which limits,
+// and which of its tools are offered under which rules.
 //
 //	p, err := policy.Open(policy.File(), &policy.Options{Optional: true})
 //	dir, err := loader.OpenDir(ctx, "plugins", &loader.Options{Policies: p})
@@ -21,6 +21,6 @@
 // run with fewer grants, nor with those of another. A plugin that is granted nothing needs no
 // approval.
 //
-// What a plugin may write to never holds, or lies in, a directory of plugins, the policy, the state,
-// the cache or the sessions: a plugin cannot give itself anything.
+// What a plugin may write to never holds, or lies in, a directory of plugins, the policy, the
+// state, the cache or the sessions: a plugin cannot give itself anything.
 package policy

@@ -31,7 +31,8 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s is %s by default, and the page says %s", l.name, text, row[1])
 		}
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z][^`]*)` \\|").FindAllStringSubmatch(page, -1) {
+	rows := regexp.MustCompile("(?m)^\\| `([a-z][^`]*)` \\|")
+	for _, row := range rows.FindAllStringSubmatch(page, -1) {
 		have = append(have, row[1])
 	}
 	slices.Sort(want)
@@ -49,7 +50,9 @@ func TestDocs(t *testing.T) {
 }
 
 // names are what the page calls the names that a file chooses.
-var names = map[string]string{"plugins": "NAME", "tools": "TOOL", "env": "VARIABLE", "config": "KEY"}
+var names = map[string]string{
+	"plugins": "NAME", "tools": "TOOL", "env": "VARIABLE", "config": "KEY",
+}
 
 func keysOf(t reflect.Type, at string, all *[]string) {
 	switch {

@@ -36,8 +36,8 @@ type EditError struct {
 }
 
 func (e *EditError) Error() string {
-	return fmt.Sprintf("%s: %s cannot be added to safely: %s; write it by hand:\n%s", e.File, e.Section,
-		e.Detail, e.Text)
+	return fmt.Sprintf("%s: %s cannot be added to safely: %s; write it by hand:\n%s",
+		e.File, e.Section, e.Detail, e.Text)
 }
 
 // badFlag is an addition that cannot be read.

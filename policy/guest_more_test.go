@@ -5,6 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +52,8 @@ func TestLoadLimitsBite(t *testing.T) {
 	} {
 		s := newSite(t, c.wasm, "[plugins.probe.limits]\n"+c.limit+"\n")
 		pl := s.open()
-		if load, ok := errors.AsType[*loader.LoadError](pl.Err); !ok || !strings.Contains(load.Error(), c.want) {
+		load, ok := errors.AsType[*loader.LoadError](pl.Err)
+		if !ok || !strings.Contains(load.Error(), c.want) {
 			t.Errorf("%s: %v", c.limit, pl.Err)
 		}
 	}
@@ -88,6 +94,60 @@ func TestStdioLimitBites(t *testing.T) {
 		if have != want {
 			t.Errorf("stdio = %s: %d bytes are seen, want %d", limit, have, want)
 		}
+	}
+}
+
+// A secret is sent, and seen neither by the guest nor by who reads its answer.
+func TestSecret(t *testing.T) {
+	const value = "tr0ub4dor-and-3"
+	t.Setenv("PROBE_SECRET", value)
+	var sent []string
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = append(sent, r.Header.Get("Authorization"))
+		fmt.Fprint(w, "you said ", r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(echo.Close)
+	_, port, _ := strings.Cut(strings.TrimPrefix(echo.URL, "http://"), ":")
+	s := newSite(t, probe(t), fmt.Sprintf(`
+[[plugins.probe.http]]
+host = "127.0.0.1"
+scheme = "http"
+port = %s
+secrets_over_http = true
+[[plugins.probe.secrets]]
+name = "token"
+from = "env:PROBE_SECRET"
+as = "bearer"
+hosts = ["127.0.0.1:%s"]
+`, port, port))
+	s.allow()
+	have := s.call(t.Context(), `{"do": "get", "text": "`+echo.URL+`/"}`)
+	if !slices.Equal(sent, []string{"Bearer " + value}) {
+		t.Errorf("sent %q", sent)
+	}
+	if !strings.HasPrefix(have, "200 ") || strings.Contains(have, value) {
+		t.Errorf("the guest gets %s", have)
+	}
+	for _, file := range []string{"wasmagent.toml", "state/approvals.toml"} {
+		b, err := os.ReadFile(filepath.Join(s.root, file))
+		if err != nil || strings.Contains(string(b), value) {
+			t.Errorf("%s has the secret, or is not there: %v", file, err)
+		}
+	}
+}
+
+// What became of a plugin that is revoked while it is open: it goes on until it is opened anew.
+func TestRevokedIsRefusedAtTheNextStart(t *testing.T) {
+	s := newSite(t, probe(t), "[plugins.probe.env]\nPLACE = \"here\"\n")
+	pl := s.allow()
+	if was, err := s.policy().Revoke(pl.Dir, pl.Name); !was || err != nil {
+		t.Fatal(was, err)
+	}
+	if have := s.call(t.Context(), `{"do": "env"}`); have != "PLACE=here" {
+		t.Errorf("while it is open: %s", have)
+	}
+	if pl := s.open(); pl.Err == nil || len(pl.Tools) > 0 {
+		t.Errorf("at the next start: %v", pl.Err)
 	}
 }
 

@@ -202,8 +202,8 @@ func (l limitSet) under(d *decoder, at string, ceiling limitSet) {
 	}
 }
 
-// boundsOf puts the limits of a plugin together: what its section says, else the defaults, else what
-// is usual, and never more than the ceiling.
+// boundsOf puts the limits of a plugin together: what its section says, else the defaults, else
+// what is usual, and never more than the ceiling.
 func boundsOf(own, defaults, ceiling limitSet) (b bounds) {
 	for i := range limits {
 		l := &limits[i]

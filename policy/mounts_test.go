@@ -26,7 +26,9 @@ func TestKeptPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.opts.Protect = []string{filepath.Join(w.dir, "data", "sessions"), filepath.Join(w.dir, "gone", "x")}
+	w.opts.Protect = []string{
+		filepath.Join(w.dir, "data", "sessions"), filepath.Join(w.dir, "gone", "x"),
+	}
 	for _, c := range []struct{ host, want string }{
 		{"free", ""}, {"to-free", ""}, {"Plugins2", ""},
 		{".", "it holds plugins"}, {"free/loop", "it holds plugins"},
@@ -53,12 +55,13 @@ func TestKeptPlaces(t *testing.T) {
 			}
 		}
 	}
-	w.write("core.sessions = \"../talk\"\n[[plugins.fetch.files]]\nhost = \"$DIR/talk\"\nguest = \"/x\"\n" +
-		"mode = \"rw\"\n")
+	w.write("core.sessions = \"../talk\"\n" +
+		"[[plugins.fetch.files]]\nhost = \"$DIR/talk\"\nguest = \"/x\"\nmode = \"rw\"\n")
 	if err := os.Mkdir(filepath.Join(w.dir, "talk"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.open().Review(&w.plugin, nil); err == nil || !strings.Contains(err.Error(), "sessions") {
+	_, err := w.open().Review(&w.plugin, nil)
+	if err == nil || !strings.Contains(err.Error(), "sessions") {
 		t.Errorf("the folder of sessions: %v", err)
 	}
 }
@@ -81,7 +84,8 @@ func TestMountsThatAreNotThere(t *testing.T) {
 	w := newWorld(t)
 	w.write("[[plugins.fetch.files]]\nhost = \"$DIR/none\"\nguest = \"/x\"\nmode = \"ro\"\n")
 	_, err := w.open().Review(&w.plugin, nil)
-	if err == nil || !strings.Contains(err.Error(), "files[0]: "+filepath.Join(w.dir, "none")+": no such file") {
+	want := "files[0]: " + filepath.Join(w.dir, "none") + ": no such file"
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v", err)
 	}
 }

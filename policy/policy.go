@@ -38,8 +38,8 @@ type Options struct {
 	Resolver *net.Resolver
 }
 
-// Policy is an operator's file, and what was allowed under it. It is a loader.Policies, safe for
-// concurrent use.
+// Policy is an operator's file, and what was allowed under it, both as they were when it was opened.
+// It is a loader.Policies, safe for concurrent use.
 type Policy struct {
 	file      string
 	content   string // as it was read; "" when there is none
@@ -81,8 +81,8 @@ func Open(file string, opts *Options) (*Policy, error) {
 	return p, nil
 }
 
-// Close ends the requests that are under way, and closes what plugins keep. The Dirs that use the policy are closed before it. It
-// may be called twice.
+// Close ends the requests that are under way, and closes what plugins keep. The Dirs that use the
+// policy are closed before it. It may be called twice.
 func (p *Policy) Close() error {
 	p.mu.Lock()
 	p.closed = true

@@ -45,7 +45,7 @@ func (p *Policy) Review(pl *loader.Plugin, additions *Additions) (*Review, error
 	if err != nil {
 		return nil, err
 	}
-	then := &Policy{file: p.file, opts: p.opts, approvals: p.approvals, clients: map[string]*egress.Client{}}
+	then := &Policy{file: p.file, opts: p.opts, clients: map[string]*egress.Client{}}
 	defer then.Close()
 	if then.doc, then.decoder, err = parse(p.file, p.content+text); err != nil {
 		return nil, err
@@ -144,8 +144,8 @@ func (p *Policy) append(text string) error {
 	return maybe.WriteFile(file, []byte(p.content+text), mode)
 }
 
-// Revoke takes back that a plugin was allowed. What the file grants it stays there, and is not given
-// any more. It reports whether it was allowed.
+// Revoke takes back that a plugin was allowed. What the file grants it stays there, and is not
+// given any more. It reports whether it was allowed.
 func (p *Policy) Revoke(directory, plugin string) (was bool, err error) {
 	err = changeApprovals(p.opts.StateDir, func(a *approvals) { was = a.remove(directory, plugin) })
 	return was, err

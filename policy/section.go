@@ -249,7 +249,8 @@ func (s *section) checkFiles(d *decoder) {
 func (m *mount) checkHost(d *decoder, at string) {
 	switch {
 	case m.Scratch && (m.Host != "" || m.Mode != ""):
-		d.add(at, "a scratch mount has neither host nor mode: it is empty at every call, and gone after it")
+		d.add(at, "a scratch mount has neither host nor mode: it is empty at every call, and gone "+
+			"after it")
 	case m.Scratch:
 	case !filepath.IsAbs(m.Host):
 		d.add(at+".host", "want an absolute path, have %s: nothing is expanded", show(m.Host))

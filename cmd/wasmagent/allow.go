@@ -46,7 +46,7 @@ add to that section and leave the rest of the file as it is. A plugin that is gr
 must be allowed again when its file, what it asks for, or its section changes. Nothing that a
 plugin asks for is granted because it asks.`,
 		Example: `  wasmagent allow fetch --http example.org
-  wasmagent allow github_issue --http 'POST api.github.com/repos' --secret token=env:TOKEN@api.github.com
+  wasmagent allow issues --http 'POST api.example.org' --secret token=env:TOKEN@api.example.org
   wasmagent allow notes --kv --yes`,
 		Args:              takes(1, 1, "one plugin or file"),
 		ValidArgsFunction: a.completePlugins,

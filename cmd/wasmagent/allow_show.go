@@ -41,7 +41,8 @@ func (a *app) showReview(j *allowJSON) error {
 		a.showList(c.bold("changed since it was allowed"), changes)
 	}
 	if j.Adds != "" {
-		a.showList(c.bold("written behind "+a.policyFile()), strings.Split(strings.Trim(j.Adds, "\n"), "\n"))
+		lines := strings.Split(strings.Trim(j.Adds, "\n"), "\n")
+		a.showList(c.bold("written behind "+a.policyFile()), lines)
 	}
 	if len(j.Warnings) > 0 {
 		a.showList(c.yellow("note"), j.Warnings)

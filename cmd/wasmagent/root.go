@@ -80,7 +80,7 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
 		a.checkCommand(), a.callCommand(), a.mcpCommand(), a.allowCommand(), a.revokeCommand(),
-		a.ledgerCommand(), a.versionCommand())
+		a.lockCommand(), a.ledgerCommand(), a.versionCommand())
 	return root
 }
 

@@ -111,7 +111,9 @@ func TestRead(t *testing.T) {
 
 // What the library reads is never too much for the lines: no panic, and no line past the end.
 func FuzzLines(f *testing.F) {
-	for _, seed := range []string{"a=1", "[a]\nb.c=1", "[[a]]\n[[a]]", "a = [\n{b=1}]", "'a'=\"\"\"\n\"\"\"\n"} {
+	for _, seed := range []string{
+		"a=1", "[a]\nb.c=1", "[[a]]\n[[a]]", "a = [\n{b=1}]", "'a'=\"\"\"\n\"\"\"\n",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, content string) {

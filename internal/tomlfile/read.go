@@ -23,8 +23,8 @@ func ReadOwn(file string, most int) (string, error) {
 	return read(file, info, most)
 }
 
-// ReadStranger reads a file of at most so many bytes. A link is not followed: what it leads to would
-// be shown in errors.
+// ReadStranger reads a file of at most so many bytes. A link is not followed: what it leads to
+// would be shown in errors.
 func ReadStranger(file string, most int) (string, error) {
 	info, err := os.Lstat(file)
 	if err != nil {

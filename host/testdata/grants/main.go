@@ -207,9 +207,9 @@ func carryOut(c *pdk.Call, f []string) (string, error) {
 			_ = f
 		}
 	case "get", "set", "fillkey", "delete", "count", "keys":
-		return remember(c.KV(), f)
+		return remember(pdk.KV(c), f)
 	case "http":
-		return request(c.HTTP(), f)
+		return request(pdk.HTTP(c), f)
 	}
 	return "", errors.New("what is " + f[0])
 }
@@ -247,7 +247,7 @@ func list(name string) (string, error) {
 	return strings.Join(names, " "), nil
 }
 
-func remember(kv pdk.KV, f []string) (string, error) {
+func remember(kv pdk.KVSpace, f []string) (string, error) {
 	switch f[0] {
 	case "get":
 		var value string
@@ -284,7 +284,7 @@ func remember(kv pdk.KV, f []string) (string, error) {
 }
 
 // request sends METHOD URL [BODY [NAME:VALUE]...].
-func request(h pdk.HTTP, f []string) (string, error) {
+func request(h pdk.HTTPClient, f []string) (string, error) {
 	r := &pdk.Request{Method: f[1], URL: f[2]}
 	for i, word := range f[3:] {
 		if i == 0 {
@@ -335,7 +335,7 @@ func send(c *pdk.Call, in sending) (received, error) {
 	for _, h := range in.Headers {
 		r.Headers = append(r.Headers, pdk.Header{Name: h[0], Value: h[1]})
 	}
-	resp, err := c.HTTP().Do(r)
+	resp, err := pdk.HTTP(c).Do(r)
 	var failed *pdk.HostError
 	if errors.As(err, &failed) {
 		return received{Kind: string(failed.Kind), Message: failed.Message}, nil

@@ -48,19 +48,21 @@ func probe(c *pdk.Call, in input) (string, error) {
 		}
 		return "logged", nil
 	case "get":
-		r, err := c.HTTP().Get(in.Text)
+		r, err := pdk.HTTP(c).Get(in.Text)
 		if err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("%d %v %s", r.Status, r.Truncated, r.Body), nil
 	case "post":
-		r, err := c.HTTP().Do(&pdk.Request{Method: "POST", URL: in.Text, Body: bytes.Repeat([]byte("x"), in.N)})
+		r, err := pdk.HTTP(c).Do(&pdk.Request{
+			Method: "POST", URL: in.Text, Body: bytes.Repeat([]byte("x"), in.N),
+		})
 		if err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("%d %v %s", r.Status, r.Truncated, r.Body), nil
 	case "header":
-		r, err := c.HTTP().Do(&pdk.Request{URL: in.Text,
+		r, err := pdk.HTTP(c).Do(&pdk.Request{URL: in.Text,
 			Headers: []pdk.Header{{Name: "X-Long", Value: strings.Repeat("x", in.N)}}})
 		if err != nil {
 			return "", err
@@ -68,14 +70,14 @@ func probe(c *pdk.Call, in input) (string, error) {
 		return fmt.Sprint(r.Status), nil
 	case "remember": // n keys
 		for i := range in.N {
-			if err := c.KV().Set(fmt.Sprintf("key%d", i), in.Text); err != nil {
+			if err := pdk.KV(c).Set(fmt.Sprintf("key%d", i), in.Text); err != nil {
 				return "", err
 			}
 		}
 		return "remembered", nil
 	case "recall":
 		var v string
-		_, err := c.KV().Get("key0", &v)
+		_, err := pdk.KV(c).Get("key0", &v)
 		return v, err
 	case "read":
 		b, err := os.ReadFile(in.Text)
@@ -94,7 +96,7 @@ func probe(c *pdk.Call, in input) (string, error) {
 	case "config":
 		var v any
 		ok, err := c.Config(in.Text, &v)
-		return fmt.Sprintf("%v %T %v", ok, v, v), err
+		return fmt.Sprintf("%v %v", ok, v), err
 	}
 	return "", pdk.InvalidInput("/do", "there is no such thing to do")
 }
