@@ -135,23 +135,28 @@ func TestMCPTwice(t *testing.T) {
 	}
 }
 
-// SIGTERM ends a server whose client is still there, also while a tool runs, and is no failure.
-func TestMCPTerminated(t *testing.T) {
+// SIGTERM and the end of stdin end a server at once, also while a tool runs, and are nobody's failure.
+func TestMCPEnds(t *testing.T) {
 	h := newMCPHome(t, "", "slow", "text")
-	idle := h.start(t)
-	h.must(t, idle, mcpCall(3, "text", "{}"), "two")
-	busy := h.start(t)
-	h.must(t, busy, `{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"info"}}`, "{}")
-	busy.watched = func(line string) {
-		if strings.Contains(line, "started") {
-			_ = busy.cmd.Process.Signal(syscall.SIGTERM)
+	terminate := func(d *dialog) { _ = d.cmd.Process.Signal(syscall.SIGTERM) }
+	leave := func(d *dialog) { _ = d.in.Close() }
+	for name, end := range map[string]func(*dialog){"SIGTERM": terminate, "end of stdin": leave} {
+		idle := h.start(t)
+		h.must(t, idle, mcpCall(3, "text", "{}"), "two")
+		end(idle)
+		busy := h.start(t)
+		h.must(t, busy, `{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"info"}}`, "{}")
+		busy.watched = func(line string) {
+			if strings.Contains(line, "started") {
+				end(busy)
+			}
 		}
-	}
-	_, _ = busy.say(mcpCall(4, "slow", "{}")) // it may or may not be answered
-	_ = idle.cmd.Process.Signal(syscall.SIGTERM)
-	for _, d := range []*dialog{idle, busy} {
-		if err := d.cmd.Wait(); err != nil {
-			t.Errorf("it ended with %v: %s", err, h.log(d))
+		_, _ = busy.say(mcpCall(4, "slow", "{}")) // it may or may not be answered
+		for _, d := range []*dialog{idle, busy} {
+			err := d.cmd.Wait()
+			if log := h.log(d); err != nil || strings.Contains(log, "level=ERROR") {
+				t.Errorf("%s: it ended with %v: %s", name, err, log)
+			}
 		}
 	}
 }
