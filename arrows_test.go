@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "plugins"},
+	"loader/mcp":          {"abi", "abi/transcode", "plugins"},
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
@@ -51,7 +52,7 @@ var owners = map[string][]string{
 	"modernc.org/sqlite":                {"plugins/ledger"},
 	"github.com/cenkalti/backoff/v5":    {"plugins"},
 
-	"github.com/modelcontextprotocol/go-sdk": {"mcpserver"},
+	"github.com/modelcontextprotocol/go-sdk": {"loader/mcp", "mcpserver"},
 }
 
 // scratch is where a clone's owner writes plugins of his own. It is ignored, here and by Git.

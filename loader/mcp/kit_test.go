@@ -20,7 +20,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
-	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/loader/mcp"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -211,7 +210,7 @@ func good() *sdk.Server {
 		return text(string(r.Params.Arguments)), nil
 	})
 	add("meta", "", func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return text(fmt.Sprint(r.Params.Meta[mcp.MetaKey], r.Params.Meta[mcp.MetaAttempt])), nil
+		return text(fmt.Sprintf("%v %v", r.Params.Meta[mcp.MetaKey], r.Params.Meta[mcp.MetaAttempt])), nil
 	})
 	add("fail", "", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		res := text("the disk is\x1b[31m full")
@@ -244,8 +243,11 @@ func good() *sdk.Server {
 	add("wait", "", func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 			ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 2, Message: "one\x1b[1m half"})
-		<-ctx.Done()
-		waited.Store(true)
+		select {
+		case <-ctx.Done():
+			waited.Store(true)
+		case <-time.After(10 * time.Second): // so that a test that fails ends
+		}
 		return nil, ctx.Err()
 	})
 	add("grow", "", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -293,7 +295,8 @@ func reach(t testing.TB, way string) *mcp.Source {
 	}
 	server := good()
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
-		&sdk.StreamableHTTPOptions{Stateless: way == "http"})
+		&sdk.StreamableHTTPOptions{Stateless: way == "http",
+			PropagateRequestCancellation: true})
 	return open(t, mcp.Server{Name: "web", Bare: true, URL: listen(t, handler)}, nil)
 }
 
@@ -339,5 +342,3 @@ func (j *journal) options() *mcp.Options {
 	return &mcp.Options{Logger: slog.New(slog.NewTextHandler(j,
 		&slog.HandlerOptions{Level: slog.LevelDebug}))}
 }
-
-var _ = abi.EffectWrite

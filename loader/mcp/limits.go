@@ -49,6 +49,7 @@ const (
 	ChangeQuiet  = 200 * time.Millisecond // between a change of the tools and looking at them
 	WriteTimeout = 10 * time.Second       // for a command to read from its stdin
 	CloseGrace   = 2 * time.Second        // for a command after its stdin is closed, then SIGTERM
+	cancelGrace  = 100 * time.Millisecond // for the news of cancelled calls to leave before a session
 	stuckGrace   = time.Second            // for a call to leave after its end, then the command is ended
 )
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -170,12 +171,26 @@ func (s *Source) Close() error {
 	session := s.session
 	s.mu.Unlock()
 	s.end()
+	s.settle()
 	if session != nil {
 		session.close()
 	}
 	s.jobs.Wait()
 	s.free()
 	return nil
+}
+
+// settle waits for the calls that run to leave, and for the server to be told so: the library sends
+// that on its own after a call has left, and not at all once the session is closed.
+func (s *Source) settle() {
+	all := int64(s.server.Limits.Calls)
+	if s.calls.TryAcquire(all) {
+		return // nobody calls, and nobody will
+	}
+	within, cancel := context.WithTimeout(context.Background(), 2*stuckGrace)
+	defer cancel()
+	_ = s.calls.Acquire(within, all)
+	time.Sleep(cancelGrace)
 }
 
 // check tells what is wrong with the operator's word.
