@@ -185,11 +185,14 @@ func (s *Source) Close() error {
 func (s *Source) settle() {
 	all := int64(s.server.Limits.Calls)
 	if s.calls.TryAcquire(all) {
-		return // nobody calls, and nobody will
+		s.calls.Release(all) // nobody calls
+		return
 	}
 	within, cancel := context.WithTimeout(context.Background(), 2*stuckGrace)
 	defer cancel()
-	_ = s.calls.Acquire(within, all)
+	if s.calls.Acquire(within, all) == nil {
+		s.calls.Release(all)
+	}
 	time.Sleep(cancelGrace)
 }
 
