@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"time"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // OpenOver opens a source whose server is at the other end of two pipes, which dial makes anew at
@@ -17,9 +15,7 @@ func OpenOver(ctx context.Context, server Server, opts *Options,
 	s.pace = pace{time.Millisecond, time.Hour}
 	s.dial = func(context.Context) (*link, error) {
 		in, out := dial()
-		return &link{transport: &sdk.IOTransport{
-			Reader: s.sieve().lines(in), Writer: out, MaxLineLength: -1,
-		}}, nil
+		return &link{transport: &lines{sieve: s.sieve(), in: in, out: out}}, nil
 	}
 	return s.open(ctx)
 }

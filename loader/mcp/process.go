@@ -98,9 +98,7 @@ func (p *process) watch(stderr *os.File) {
 
 // link is the transport over the command's pipes.
 func (p *process) link(s *sieve) *link {
-	return &link{proc: p, transport: &sdk.IOTransport{
-		Reader: s.lines(p.stdout), Writer: patient{p.stdin}, MaxLineLength: -1, // the sieve has the limit
-	}}
+	return &link{proc: p, transport: &lines{sieve: s, in: p.stdout, out: patient{p.stdin}}}
 }
 
 // stop ends the command as the protocol wants it: by the end of its stdin, then by a signal, then

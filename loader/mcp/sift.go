@@ -188,24 +188,3 @@ func (f *feed) Read(p []byte) (int, error) {
 }
 
 func (f *feed) Close() error { return f.closer.Close() }
-
-// lines sifts messages that come one on a line.
-func (s *sieve) lines(from io.ReadCloser) io.ReadCloser {
-	in := bufio.NewReaderSize(from, 64<<10)
-	return &feed{closer: from, next: func() ([]byte, error) {
-		l, err := readLine(in, s.max)
-		var out []byte
-		switch {
-		case l.long:
-			out = s.tooLong(l)
-		case len(bytes.TrimSpace(l.text)) > 0:
-			if out = s.pass(l.text); out == nil {
-				s.log("not a message: " + string(l.text[:min(len(l.text), MaxLineChars)]))
-			}
-		}
-		if out != nil {
-			out = append(out, '\n')
-		}
-		return out, err
-	}}
-}

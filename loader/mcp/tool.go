@@ -59,8 +59,8 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	return out, nil
 }
 
-// ask gives the server's answer as it sent it. A server that has forgotten the session has not run
-// anything, so it is asked again in a new one.
+// ask gives the server's answer as it sent it. Where the session turns out to be over before the
+// call was sent, or the server has forgotten it, nothing ran: it is asked again in a new one.
 func (t *tool) ask(ctx context.Context, call plugins.Call) (raw string, err error) {
 	for range 2 {
 		var c *session
@@ -68,7 +68,7 @@ func (t *tool) ask(ctx context.Context, call plugins.Call) (raw string, err erro
 			return "", err
 		}
 		raw, err = t.askIn(ctx, c, call)
-		if !errors.Is(err, sdk.ErrSessionMissing) {
+		if !notSent(err) {
 			return raw, err
 		}
 		select {
@@ -77,7 +77,13 @@ func (t *tool) ask(ctx context.Context, call plugins.Call) (raw string, err erro
 			return "", ctx.Err()
 		}
 	}
-	return raw, err
+	return "", t.source.fault("call", err, nil)
+}
+
+// notSent reports whether a call surely did not run. The library says that a connection is closed
+// before it writes to it; a call under way gets the cause itself.
+func notSent(err error) bool {
+	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 }
 
 // askIn asks in one session. A command that does not even read would hold the call past its end:
@@ -105,7 +111,7 @@ func (t *tool) askIn(ctx context.Context, c *session, call plugins.Call) (string
 	case wireError(err) != nil:
 		s.good()
 		return "", err
-	case err != nil && ctx.Err() != nil, errors.Is(err, sdk.ErrSessionMissing):
+	case err != nil && ctx.Err() != nil, notSent(err):
 		return "", err
 	case err != nil:
 		return "", s.fault("call", err, c)
