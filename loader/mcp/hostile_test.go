@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -156,11 +155,13 @@ func TestAnswers(t *testing.T) {
 		"structured null": {oneTool, `{"content":[],"structuredContent":null}`, 0, "null"},
 		"both, no schema": {oneTool, `{"content":[{"type":"text","text":"t"}],"structuredContent":{}}`,
 			0, "t"},
-		"both":        {shaped, `{"content":[],"structuredContent":{"id":1}}`, 0, `{"id":1}`},
-		"broken word": {shaped, `{"structuredContent":{}}`, plugins.ErrMalformedResult, "output_schema id"},
+		"both": {shaped, `{"content":[],"structuredContent":{"id":1}}`, 0, `{"id":1}`},
+		"broken word": {shaped, `{"structuredContent":{}}`, plugins.ErrMalformedResult,
+			"output_schema id"},
 		"no structure": {shaped, ok, plugins.ErrMalformedResult,
 			"output_schema content"},
-		"unknown block":  {oneTool, `{"content":[{"type":"smell"}]}`, 0, `[a block of type "smell", which is not shown]`},
+		"unknown block": {oneTool, `{"content":[{"type":"smell"}]}`, 0,
+			`[a block of type "smell", which is not shown]`},
 		"nothing":        {oneTool, `{}`, plugins.ErrMalformedResult, "bad_envelope neither"},
 		"no object":      {oneTool, `[1]`, plugins.ErrMalformedResult, "bad_envelope object"},
 		"null":           {oneTool, `null`, plugins.ErrMalformedResult, "bad_envelope object"},
@@ -169,12 +170,15 @@ func TestAnswers(t *testing.T) {
 			plugins.ErrMalformedResult, "bad_envelope read"},
 		"duplicate keys": {oneTool, `{"structuredContent":{"a":1,"a":2}}`,
 			plugins.ErrMalformedResult, "bad_envelope structured"},
-		"too deep": {oneTool, `{"structuredContent":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+		"too deep": {oneTool, `{"structuredContent":` + strings.Repeat("[", 100) +
+			strings.Repeat("]", 100) + `}`,
 			plugins.ErrMalformedResult, "bad_envelope structured"},
-		"blocks at the limit":   {oneTool, many(mcp.MaxBlocks), 0, ""},
-		"blocks past the limit": {oneTool, many(mcp.MaxBlocks + 1), plugins.ErrMalformedResult, "bad_envelope 1025"},
-		"silent failure":        {oneTool, `{"isError":true}`, plugins.ErrHandler, "failed why"},
-		"asks for input": {oneTool, `{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{}}}}`,
+		"blocks at the limit": {oneTool, many(mcp.MaxBlocks), 0, ""},
+		"blocks past the limit": {oneTool, many(mcp.MaxBlocks + 1), plugins.ErrMalformedResult,
+			"bad_envelope 1025"},
+		"silent failure": {oneTool, `{"isError":true}`, plugins.ErrHandler, "failed why"},
+		"asks for input": {oneTool, `{"resultType":"input_required","inputRequests":{"a":` +
+			`{"method":"elicitation/create","params":{}}}}`,
 			plugins.ErrMalformedResult, "contract input"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +209,9 @@ func TestAnswers(t *testing.T) {
 // call's number is, and the rest of a very long one is not kept.
 func TestLongAnswers(t *testing.T) {
 	const limit = 1 << 20
-	body := func(n int) string { return `{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}]}` }
+	body := func(n int) string {
+		return `{"content":[{"type":"text","text":"` + strings.Repeat("x", n) + `"}]}`
+	}
 	size := 0
 	number := map[string]string{
 		"first": `{"jsonrpc":"2.0","id":%[1]s,"result":%[2]s}`,
@@ -351,89 +357,5 @@ func TestAsks(t *testing.T) {
 		if code := <-refused; code != -32601 {
 			t.Fatalf("code %d", code)
 		}
-	}
-}
-
-// A server that ends in the middle of a call fails that call as its own work, tells why, and is
-// there for the next one; one that always does is given up.
-func TestDies(t *testing.T) {
-	lives := 0
-	s, err := over(t, mcp.Server{}, nil, func(p pipes) {
-		lives++
-		p.greet(oneTool)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range mcp.MaxStarts {
-		_, err := call(t, s, "go", `{}`)
-		is(t, err, plugins.ErrHandler, "server", `server "pipe": call: `)
-		if _, ok := errors.AsType[*mcp.ServerError](err); !ok || plugins.FaultOf(err) != plugins.FaultWorld {
-			t.Errorf("%v: fault %v", err, plugins.FaultOf(err))
-		}
-	}
-	_, err = call(t, s, "go", `{}`)
-	is(t, err, plugins.ErrHandler, "server", "started 5 times in a row without a good answer")
-	if lives != mcp.MaxStarts {
-		t.Errorf("%d lives", lives)
-	}
-}
-
-// A read tool is tried again by the registry, over a new session.
-func TestDiesOnce(t *testing.T) {
-	first := true
-	s, err := over(t, mcp.Server{}, nil, func(p pipes) {
-		if m, called := p.greet(oneTool); called && !first {
-			p.answer(m, ok)
-			p.next()
-		}
-		first = false
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := abi.EffectRead
-	r := registry(t, s, &plugins.Options{RetryWait: time.Millisecond,
-		Rules: map[string]plugins.Rule{"go": {Effect: &read}}})
-	res, err := r.Call(t.Context(), plugins.Call{Tool: "go"})
-	if err != nil || res.Attempts != 2 {
-		t.Errorf("%+v, %v", res, err)
-	}
-}
-
-// A list of tools that changes all the time is looked at now and then.
-func TestChangesAllTheTime(t *testing.T) {
-	lists := 0
-	s, err := over(t, mcp.Server{}, nil, func(p pipes) {
-		for {
-			m, ok := p.next()
-			switch {
-			case !ok:
-				return
-			case m.Method == "server/discover":
-				p.say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, m.ID)
-			case m.Method == "initialize":
-				p.answer(m, hello)
-			case m.Method == "tools/list":
-				lists++
-				p.answer(m, tools(toolNamed(fmt.Sprint("v", lists)), toolNamed("go")))
-			case m.Method == "tools/call":
-				for range 1000 {
-					p.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-				}
-				p.answer(m, `{"content":[{"type":"text","text":"ok"}]}`)
-			}
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := s.Changed()
-	if _, err := call(t, s, "go", `{}`); err != nil {
-		t.Fatal(err)
-	}
-	<-changed
-	if got := names(s); got != "go v2" {
-		t.Error(got)
 	}
 }

@@ -20,26 +20,27 @@ import (
 // What an operator may not write, each with the field that is wrong.
 func TestConfig(t *testing.T) {
 	for want, server := range map[string]mcp.Server{
-		`server "": name: `:       {Command: "x"},
-		`name: want one like`:     {Name: "Bad", Command: "x"},
-		"command: want either":    {Name: "a"},
-		"either a command or":     {Name: "a", Command: "x", URL: "https://x"},
-		"url: args":               {Name: "a", URL: "https://x", Dir: "/"},
-		"headers and a bearer":    {Name: "a", Command: "x", Bearer: "t"},
-		"prefix: want":            {Name: "a", Command: "x", Prefix: "X"},
-		"bare names":              {Name: "a", Command: "x", Prefix: "x", Bare: true},
-		"dir: want an absolute":   {Name: "a", Command: "x", Dir: "rel"},
-		"limits: a limit":         {Name: "a", Command: "x", Limits: mcp.Limits{Time: -1}},
-		"past 512 MiB":            {Name: "a", Command: "x", Limits: mcp.Limits{Output: 512<<20 + 1}},
-		"env: a variable":         {Name: "a", Command: "x", Env: map[string]mcp.Value{"A=B": {}}},
-		"url: it is no URL":       {Name: "a", URL: "http://\x7f"},
-		"url: want https":         {Name: "a", URL: "ftp://x"},
-		"it has a user name":      {Name: "a", URL: "https://u:p@x"},
-		"it has a fragment":       {Name: "a", URL: "https://x#y"},
-		"to this machine only":    {Name: "a", URL: "http://example.com/"},
-		"belongs to the protocol": {Name: "a", URL: "https://x", Headers: map[string]mcp.Value{"mcp-session-id": {}}},
-		"to the transport":        {Name: "a", URL: "https://x", Headers: map[string]mcp.Value{"host": {}}},
-		"no name of a header":     {Name: "a", URL: "https://x", Headers: map[string]mcp.Value{"a b": {}}},
+		`server "": name: `:     {Command: "x"},
+		`name: want one like`:   {Name: "Bad", Command: "x"},
+		"command: want either":  {Name: "a"},
+		"either a command or":   {Name: "a", Command: "x", URL: "https://x"},
+		"url: args":             {Name: "a", URL: "https://x", Dir: "/"},
+		"headers and a bearer":  {Name: "a", Command: "x", Bearer: "t"},
+		"prefix: want":          {Name: "a", Command: "x", Prefix: "X"},
+		"bare names":            {Name: "a", Command: "x", Prefix: "x", Bare: true},
+		"dir: want an absolute": {Name: "a", Command: "x", Dir: "rel"},
+		"limits: a limit":       {Name: "a", Command: "x", Limits: mcp.Limits{Time: -1}},
+		"past 512 MiB":          {Name: "a", Command: "x", Limits: mcp.Limits{Output: 512<<20 + 1}},
+		"env: a variable":       {Name: "a", Command: "x", Env: map[string]mcp.Value{"A=B": {}}},
+		"url: it is no URL":     {Name: "a", URL: "http://\x7f"},
+		"url: want https":       {Name: "a", URL: "ftp://x"},
+		"it has a user name":    {Name: "a", URL: "https://u:p@x"},
+		"it has a fragment":     {Name: "a", URL: "https://x#y"},
+		"to this machine only":  {Name: "a", URL: "http://example.com/"},
+		"belongs to the protocol": {Name: "a", URL: "https://x",
+			Headers: map[string]mcp.Value{"mcp-session-id": {}}},
+		"to the transport":    {Name: "a", URL: "https://x", Headers: map[string]mcp.Value{"host": {}}},
+		"no name of a header": {Name: "a", URL: "https://x", Headers: map[string]mcp.Value{"a b": {}}},
 	} {
 		_, err := mcp.Open(t.Context(), server, nil)
 		if _, ok := errors.AsType[*mcp.ConfigError](err); !ok || !strings.Contains(err.Error(), want) {
@@ -73,7 +74,8 @@ func TestHeaders(t *testing.T) {
 	}
 	who.Bearer = ""
 	_, err := mcp.Open(t.Context(), who, nil)
-	if _, ok := errors.AsType[*mcp.ServerError](err); !ok || !strings.Contains(err.Error(), "Unauthorized") {
+	if _, ok := errors.AsType[*mcp.ServerError](err); !ok ||
+		!strings.Contains(err.Error(), "Unauthorized") {
 		t.Error(err)
 	}
 }
@@ -137,10 +139,12 @@ func TestHTTPAnswers(t *testing.T) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, ok)
 		}, 0, ""},
 		"many lines": {func(w http.ResponseWriter, m message) {
-			stream(w, ": hi\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\r\ndata:\"id\":%s,\ndata: \"result\":%s}\n\n", m.ID, ok)
+			stream(w, ": hi\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\r\ndata:\"id\":%s,\n"+
+				"data: \"result\":%s}\n\n", m.ID, ok)
 		}, 0, ""},
 		"noise before": {func(w http.ResponseWriter, m message) {
-			stream(w, "data: hello\n\nevent: other\ndata: x\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, ok)
+			stream(w, "data: hello\n\nevent: other\ndata: x\n\n"+
+				"data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", m.ID, ok)
 		}, 0, ""},
 		"too long": {func(w http.ResponseWriter, m message) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, long)
