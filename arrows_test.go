@@ -16,31 +16,44 @@ const module = "github.com/wasmagent/wasmagent"
 var arrows = map[string][]string{
 	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
 	"abi":                 {},
+	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
+	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
+	"agentloop/message":   {},
+	"agentloop/provider":  {"agentloop/message"},
+	"agentloop/session":   {"agentloop/message"},
+	"agentloop/tokens":    {"agentloop/message"},
 	"abi/abihost":         {"abi", "abi/transcode"},
 	"abi/transcode":       {},
 	"build":               {"abi", "abi/abihost", "host"},
+	"config":              {"internal/tomlfile"},
 	"cmd/wasmagent":       {"..."},
 	"host":                {"abi", "abi/...", "host/..."},
 	"host/conform":        {"abi", "abi/...", "host"},
+	"host/egress":         {},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
-	"loader":              {"abi", "abi/...", "host", "plugins"},
+	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
 	"loader/mcp":          {"abi", "abi/transcode", "plugins"},
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
+	"host/internal/mount": {"host/internal/wasi"},
+	"host/kv":             {"host"},
+	"internal/tomlfile":   {},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
 	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
 	"plugins/excerpt":     {"abi", "plugins"},
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
+	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},
 }
 
 // below says the same for all packages below a folder, for those that the table above does not
 // name.
 var below = map[string][]string{
-	"host/internal/":    {},
-	"pdk/internal/":     {"abi", "pdk/internal/..."},
-	"plugins/internal/": {"abi", "abi/transcode"},
+	"agentloop/provider/": {"agentloop/message", "agentloop/provider", "agentloop/provider/..."},
+	"host/internal/":      {},
+	"pdk/internal/":       {"abi", "pdk/internal/..."},
+	"plugins/internal/":   {"abi", "abi/transcode"},
 }
 
 // owners says which dependency only some packages may name.
@@ -48,9 +61,9 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":     {"host", "host/..."},
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
-	"github.com/gofrs/flock":            {"host", "host/hosttest", "plugins/ledger"},
-	"modernc.org/sqlite":                {"plugins/ledger"},
-	"github.com/cenkalti/backoff/v5":    {"plugins"},
+	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "plugins/ledger", "policy"},
+	"modernc.org/sqlite":                {"host/kv", "plugins/ledger"},
+	"github.com/cenkalti/backoff/v5":    {"agentloop/provider/internal/wire", "plugins"},
 
 	"github.com/modelcontextprotocol/go-sdk": {"loader/mcp", "mcpserver"},
 }

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 
 	"github.com/wasmagent/wasmagent"
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
 // A program embeds a directory of plugins.
@@ -33,6 +36,39 @@ func Example() {
 	// echo - Gives its arguments back.
 	// {"hello":"world"} <nil>
 	// tool "echo": invalid_input (carriage): at byte 9, /hello: not JSON: the text ends where a value should be
+}
+
+// A call with a key happens once, in this process and all later ones that use the file.
+func ExampleOptions() {
+	ctx := context.Background()
+	dir := examplePlugins()
+	defer os.RemoveAll(dir)
+
+	book, err := ledger.Open(ctx, filepath.Join(dir, ".ledger", "ledger.db"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer book.Close()
+	opts := exampleOptions(dir)
+	opts.Ledger = book
+	opts.Rules = map[string]plugins.Rule{
+		"echo": {Key: "order", Effect: new(abi.EffectWrite)},
+	}
+	box, err := wasmagent.Open(ctx, dir, opts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer box.Close()
+	for range 2 {
+		result, err := box.Call(ctx, "echo", []byte(`{"order":7}`))
+		fmt.Println(string(result.Value), result.Key, result.Copied, err)
+	}
+	_, err = box.Call(ctx, "echo", []byte(`{"order":7,"cents":5}`))
+	fmt.Println(plugins.CauseOf(err))
+	// Output:
+	// {"order":7} echo:7 false <nil>
+	// {"order":7} echo:7 true <nil>
+	// collision
 }
 
 // examplePlugins makes a directory with one plugin that echoes.

@@ -3,13 +3,18 @@ package wasmagent_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/wasmagent/wasmagent"
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/pluginstest"
+	"github.com/wasmagent/wasmagent/policy"
 )
 
 // TestRulesForToolsAddedLater: a rule may name a Go tool that the program adds once the directory
@@ -55,5 +60,73 @@ func TestRulesForToolsAddedLater(t *testing.T) {
 		if spec.Name == "pay" && spec.Effect != abi.EffectIdempotent {
 			t.Errorf("pay is listed as %v", spec.Effect)
 		}
+	}
+}
+
+// TestPolicies: a plugin gets what its operator granted and allowed, and nothing where nobody was
+// asked, whatever lies in the user's directories.
+func TestPolicies(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "wasmagent.toml")
+	write := func(name string, content []byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "plugins"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write("wasmagent.toml", []byte("[plugins.where]\nprefix = true\nconfig.region = \"eu\"\n"))
+	write("plugins/where.wasm", hosttest.Plugin{Name: "where", Needs: abi.Needs{
+		Config: []abi.ValueNeed{{Name: "region"}}}}.Bytes())
+	p, err := policy.Open(file, &policy.Options{StateDir: filepath.Join(dir, ".state")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	open := func(policies loader.Policies) (tools []string, problems []error) {
+		t.Helper()
+		box, err := wasmagent.Open(t.Context(), filepath.Join(dir, "plugins"), &wasmagent.Options{
+			CacheDir: filepath.Join(dir, ".cache"), StateDir: filepath.Join(dir, ".state"),
+			Policies: policies,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer box.Close()
+		for spec := range box.Tools() {
+			tools = append(tools, spec.Name)
+		}
+		return tools, box.Problems()
+	}
+	for name, policies := range map[string]loader.Policies{"none": nil, "not allowed yet": p} {
+		tools, problems := open(policies)
+		denied, ok := errors.AsType[*loader.NotAllowedError](errors.Join(problems...))
+		if len(tools) > 0 || !ok || denied.Approval != (policies != nil) {
+			t.Errorf("%s: %v, %v", name, tools, problems)
+		}
+	}
+	found, err := loader.OpenDir(t.Context(), filepath.Join(dir, "plugins"), &loader.Options{
+		CacheDir: filepath.Join(dir, ".cache"), StateDir: filepath.Join(dir, ".state"), Policies: p,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	r, err := p.Review(&found.Plugins()[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Allow(r); err != nil {
+		t.Fatal(err)
+	}
+	later, err := policy.Open(file, &policy.Options{StateDir: filepath.Join(dir, ".state")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Close()
+	if tools, problems := open(later); !slices.Equal(tools, []string{"where_where"}) {
+		t.Errorf("%v, %v", tools, problems)
 	}
 }

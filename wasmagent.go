@@ -17,9 +17,11 @@ import (
 type Options struct {
 	CacheDir string                  // tool lists and compiled code; "" is the user's cache directory
 	StateDir string                  // the key that seals them; "" is the user's state directory
-	Limits   host.Limits             // of every plugin; zero fields are the host's defaults
+	Limits   host.Limits             // of every plugin, where Policies is nil; zero: host's defaults
+	Policies loader.Policies         // such as a *policy.Policy; nil grants nothing to any plugin
 	Rules    map[string]plugins.Rule // the operator's, by name of a tool, also of one added later
-	Ledger   plugins.Ledger          // where keyed calls are recorded; needed for keys
+	Ledger   plugins.Ledger          // records keyed calls that do more than read, and calls of runs
+	Scope    string                  // whose keys those of Go tools are; a plugin's are its own
 	Logger   *slog.Logger            // nil discards
 
 	// CompileCommand is a program that compiles plugins which are too much for this process; see
@@ -42,13 +44,14 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 	}
 	d, err := loader.OpenDir(ctx, dir, &loader.Options{
 		CacheDir: opts.CacheDir, StateDir: opts.StateDir, Limits: opts.Limits, Logger: opts.Logger,
+		Policies:       opts.Policies,
 		CompileCommand: opts.CompileCommand,
 	})
 	if err != nil {
 		return nil, err
 	}
 	b := &Toolbox{dir: d, registry: plugins.NewRegistry(&plugins.Options{
-		Rules: opts.Rules, Ledger: opts.Ledger, Logger: opts.Logger,
+		Rules: opts.Rules, Ledger: opts.Ledger, Scope: opts.Scope, Logger: opts.Logger,
 	})}
 	for _, p := range d.Plugins() {
 		if p.Err != nil {

@@ -65,9 +65,12 @@ type Needs struct {
 	Secrets []ValueNeed
 }
 
+// AnyHost is an HTTPNeed's host when it is the operator who chooses.
+const AnyHost = "*"
+
 // HTTPNeed asks to send requests to a host.
 type HTTPNeed struct {
-	Host     string
+	Host     string   // a name, *. and a name for all below it, or AnyHost
 	Methods  []string // empty means GET
 	Reason   string
 	Optional bool

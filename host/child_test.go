@@ -122,7 +122,7 @@ func TestCompileBombs(t *testing.T) {
 		wasm         []byte
 		want         string
 	}{
-		{"time", 1, 1 << 30, 1 << 30, bomb(), "compile: compiling it takes longer than 1s"},
+		{"time", 1, 1 << 30, 1 << 30, bomb(), "compile: compiling it takes longer than "},
 		{"memory", 60, 64 << 20, 1 << 30, bomb(), "compile: compiling it takes more than 64 MiB"},
 		{"code", 60, 1 << 30, 1 << 10, longBody(softBody + 1),
 			"compile: compiling it takes more than 1 KiB"},

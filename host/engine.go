@@ -179,9 +179,10 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, e
 }
 
 // Describe gives the manifest that a module describes itself with, byte for byte, to be stamped
-// into it. It takes a module as far as Compile does to learn it, but needs no grants, and a
-// manifest that is stamped in already does not count.
+// into it. It takes a module as far as Compile does to learn it, but needs no grants and uses none,
+// and a manifest that is stamped in already does not count.
 func (e *Engine) Describe(ctx context.Context, wasm []byte, p Policy) ([]byte, error) {
+	p.Grants = Grants{}
 	m, err := e.prepare(ctx, wasm, p)
 	if err != nil {
 		return nil, err
@@ -217,6 +218,9 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, e
 	if err != nil {
 		e.release(c)
 		return nil, err
+	}
+	if err := m.grant(); err != nil {
+		return nil, errors.Join(err, m.Close(ctx))
 	}
 	m.digest = c.digest
 	if len(bare) != len(wasm) {

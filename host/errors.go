@@ -155,6 +155,22 @@ func (e *GrantError) Error() string {
 	return "needs what is not granted: " + strings.Join(e.Missing, ", ")
 }
 
+// MountError is a mount of a policy that cannot be: its host path is not there, or its guest path is
+// taken.
+type MountError struct {
+	Mount Mount
+	Err   error
+}
+
+func (e *MountError) Error() string {
+	if e.Mount.Host == "" {
+		return fmt.Sprintf("mount at %q: %v", e.Mount.Guest, e.Err)
+	}
+	return fmt.Sprintf("mount of %q at %q: %v", e.Mount.Host, e.Mount.Guest, e.Err)
+}
+
+func (e *MountError) Unwrap() error { return e.Err }
+
 func trapText(trap string) string {
 	for _, t := range traps {
 		if t.name == trap {

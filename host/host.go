@@ -57,6 +57,8 @@ type Policy struct {
 	// Config has the operator's settings that the plugin may read, by key: msgpack values. A key
 	// that is not there reads as nil.
 	Config map[string]abi.Raw
+	// Grants is what the plugin may reach.
+	Grants Grants
 }
 
 // Isolation is a way to give each call a state that no other call has touched.
@@ -87,6 +89,8 @@ type Limits struct {
 	LogRate   int           // log lines a second, and progress reports, DefaultLogRate
 	Module    int64         // bytes of a module, DefaultModule
 	Instances int           // instances of one module at a time, DefaultInstances
+	KVKeys    int           // keys of a plugin's key-value space, DefaultKVKeys
+	KVBytes   int64         // bytes of its keys and values, DefaultKVBytes
 }
 
 // The limits of a policy that does not say otherwise.
@@ -101,6 +105,8 @@ const (
 	DefaultLogRate   = 100       // lines a second
 	DefaultModule    = 32 << 20  // bytes
 	DefaultInstances = 16
+	DefaultKVKeys    = 10_000
+	DefaultKVBytes   = 16 << 20 // bytes
 )
 
 // MaxMemory is the most that Limits.Memory can be, in bytes.
@@ -129,7 +135,9 @@ func (l Limits) withDefaults() (Limits, error) {
 		setDefault("stdio", &l.Stdio, DefaultStdio),
 		setDefault("log_rate", &l.LogRate, DefaultLogRate),
 		setDefault("module", &l.Module, DefaultModule),
-		setDefault("instances", &l.Instances, DefaultInstances))
+		setDefault("instances", &l.Instances, DefaultInstances),
+		setDefault("kv_keys", &l.KVKeys, DefaultKVKeys),
+		setDefault("kv_bytes", &l.KVBytes, DefaultKVBytes))
 	return l, errors.Join(errs...)
 }
 
@@ -159,4 +167,17 @@ type CallStats struct {
 	Memory  int64         // bytes of linear memory at the end
 	Stderr  string        // what it wrote there, its beginning and end, 4 KiB at most
 	Dropped int           // log lines and progress reports over Limits.LogRate
+	Effects Effects       // what it did outside its memory
+	Note    string        // what the host knows besides: a path that is not there, and which are
 }
+
+// Effects counts what an attempt did outside the guest's memory, or may have done: a guest that
+// says that nothing happened is believed only when they are zero.
+type Effects struct {
+	Requests int // HTTP requests of which anything may have reached a server
+	KVWrites int // keys set or deleted, whether kept or dropped in the end
+	Files    int // changes to files and directories that outlive the call
+}
+
+// Any reports whether there was one.
+func (e Effects) Any() bool { return e != Effects{} }

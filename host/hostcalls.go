@@ -30,8 +30,8 @@ var hostCalls = []struct {
 	{"progress", 2, 0, (*instance).progress},
 	{"cancelled", 0, 1, (*instance).cancelled},
 	{"config", 2, 1, (*instance).config},
-	{"http", 2, 1, (*instance).denied},
-	{"kv", 2, 1, (*instance).denied},
+	{"http", 2, 1, (*instance).http},
+	{"kv", 2, 1, (*instance).kv},
 	{"result", 2, 1, (*instance).result},
 }
 
@@ -108,7 +108,22 @@ func (in *instance) log(mem guestMemory, args []uint64) int {
 		return 0
 	}
 	level := abi.Level(min(uint32(args[0]), uint32(abi.LevelError)))
-	text := escape(string(b[:min(len(b), maxLogLine)]), "")
+	in.say(level, in.clean(string(b[:min(len(b), maxLogLine)])))
+	return 0
+}
+
+// clean takes the secrets of a plugin that has any out of a text.
+func (in *instance) clean(text string) string {
+	if in.module.scrub == nil {
+		return text
+	}
+	return in.module.scrub(text)
+}
+
+// say writes a line to the log that the guest's own lines go to.
+func (in *instance) say(level abi.Level, text string) {
+	r := &in.run
+	text = escape(text, "")
 	in.outside(func() {
 		if r.obs.Log != nil {
 			r.obs.Log(level, text)
@@ -116,7 +131,6 @@ func (in *instance) log(mem guestMemory, args []uint64) int {
 			in.module.logLine(r.stage, level, text)
 		}
 	})
-	return 0
 }
 
 // progress hands a report on, up to the rate. One that cannot be read is ignored: there is nobody
@@ -136,6 +150,7 @@ func (in *instance) progress(mem guestMemory, args []uint64) int {
 		return 0
 	}
 	if p, err := abihost.ParseProgress(b); err == nil {
+		p.Message = in.clean(p.Message)
 		in.outside(func() { r.obs.Progress(p) })
 	}
 	return 0
@@ -162,17 +177,6 @@ func (in *instance) config(mem guestMemory, args []uint64) int {
 	return in.keep(abi.AppendNil(nil))
 }
 
-// denied answers for a capability that the policy does not grant: only a plugin that marks it as
-// optional gets here.
-func (in *instance) denied(mem guestMemory, args []uint64) int {
-	mem.view("host call", args[0], args[1])
-	in.charge(0)
-	if !in.run.inCall() {
-		return in.keep(appendCallError("not_now", "not while the plugin loads"))
-	}
-	return in.keep(appendCallError("denied", "the operator has not granted it"))
-}
-
 // keep holds what the guest will take with result.
 func (in *instance) keep(b []byte) int {
 	in.run.pending = b
@@ -190,13 +194,4 @@ func (in *instance) result(mem guestMemory, args []uint64) int {
 		r.pending = nil
 	}
 	return size
-}
-
-// appendCallError codes {error: {kind, message}}, how a host call says that it failed.
-func appendCallError(kind, message string) []byte {
-	b := abi.AppendMapHeader(nil, 1)
-	b = abi.AppendString(b, "error")
-	b = abi.AppendMapHeader(b, 2)
-	b = abi.AppendString(abi.AppendString(b, "kind"), kind)
-	return abi.AppendString(abi.AppendString(b, "message"), message)
 }

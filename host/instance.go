@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/mount"
 	"github.com/wasmagent/wasmagent/host/internal/rewrite"
 	"github.com/wasmagent/wasmagent/host/internal/snapshot"
 	"github.com/wasmagent/wasmagent/host/internal/wasi"
@@ -27,6 +28,7 @@ type instance struct {
 	globals []api.MutableGlobal // the guest's, in the order of the plan
 
 	wasi           wasi.State
+	files          *mount.Table // nil without mounts
 	stdout, stderr stream
 	run            run // the one under way
 	request        []byte
@@ -46,8 +48,12 @@ func (m *Module) instantiate(memory *snapshot.Memory) (_ *instance, err error) {
 	in := &instance{module: m, memory: memory, stderr: stream{stderr: true}}
 	in.ctx = context.WithValue(context.Background(), instanceKey{}, in)
 	in.wasi = wasi.State{
-		Args: []string{"plugin"}, Stdout: &in.stdout, Stderr: &in.stderr,
+		Args: []string{"plugin"}, Env: m.env, Stdout: &in.stdout, Stderr: &in.stderr,
 		Clock: m.engine.clock, Wait: in.sleep, Spend: in.charge,
+	}
+	if m.files != nil {
+		in.files = m.files.NewTable(in.filesGuest())
+		in.wasi.Files = in.files
 	}
 	defer func() {
 		if err != nil {
@@ -157,15 +163,15 @@ func (in *instance) begin(ctx context.Context, stage string, obs *Observer) {
 	if sink != nil {
 		sink = func(stderr bool, b []byte) { in.outside(func() { obs.Output(stderr, b) }) }
 	}
-	in.stdout.reset(limits.Stdio, sink)
-	in.stderr.reset(limits.Stdio, sink)
+	in.stdout.reset(limits.Stdio, sink, in.module.scrub)
+	in.stderr.reset(limits.Stdio, sink, in.module.scrub)
 }
 
 // rest ends a run: nothing of it stays with an instance that idles.
 func (in *instance) rest() {
 	in.run = run{}
-	in.stdout.reset(0, nil)
-	in.stderr.reset(0, nil)
+	in.stdout.reset(0, nil, nil)
+	in.stderr.reset(0, nil, nil)
 	if cap(in.request) > keepRequest {
 		in.request = nil
 	}
@@ -186,13 +192,33 @@ func (in *instance) enter(fn api.Function) error {
 	r.yielded, r.deadline = r.began, r.began.Add(r.limit)
 	err := guard(func() error {
 		defer turns.give() // also when an observer ends its goroutine
-		return fn.CallWithStack(in.ctx, nil)
+		err := fn.CallWithStack(in.ctx, nil)
+		if stopped := in.flush(); err == nil {
+			err = stopped
+		}
+		return err
 	})
 	err = in.outcome(err)
 	if err == nil || r.inCall() || r.why == errCancelled || r.why == ErrClosed || isTotal(err) {
 		return err // not a fault of loading
 	}
 	return &LoadError{Stage: r.stage, Err: err}
+}
+
+// flush hands on what the guest printed without an end of line, as long as it has its turn.
+func (in *instance) flush() (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case errStopped: // by an observer that panicked
+			err = errStopped
+		default:
+			panic(p)
+		}
+	}()
+	in.stdout.flush()
+	in.stderr.flush()
+	return nil
 }
 
 // watch lets the memory count this thread's page faults from here to unwatch, or to the restore. It
@@ -224,6 +250,9 @@ func (in *instance) unlock() {
 }
 
 func (in *instance) close() {
+	if in.files != nil {
+		in.files.Reset()
+	}
 	if in.mod != nil {
 		// Its error is that of open files, and there are none.
 		_ = guard(func() error { return in.mod.Close(context.Background()) })

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/internal/mount"
 	"github.com/wasmagent/wasmagent/host/internal/wasi"
 )
 
@@ -22,9 +23,12 @@ type Module struct {
 	policy   Policy
 	limits   *Limits // policy.Limits, none of them zero
 	manifest abi.Manifest
-	image    *image        // nil when every call has a new instance
-	lines    *rate.Limiter // log lines, all instances together
-	slots    chan struct{} // held by each instance
+	image    *image // nil when every call has a new instance
+	env      []string
+	files    *mount.Set          // nil without mounts
+	scrub    func(string) string // nil without secrets
+	lines    *rate.Limiter       // log lines, all instances together
+	slots    chan struct{}       // held by each instance
 
 	killed context.Context // done when running guests must end
 	kill   context.CancelFunc
@@ -59,6 +63,17 @@ func newModule(e *Engine, c *code, p Policy) *Module {
 		e.release(c)
 	})
 	return m
+}
+
+// grant readies what the policy grants.
+func (m *Module) grant() (err error) {
+	g := &m.policy.Grants
+	m.scrub = g.scrubber()
+	if m.env, err = g.environment(); err != nil {
+		return err
+	}
+	m.files, err = openMounts(g.Files)
+	return err
 }
 
 func newLimiter(perSecond int) *rate.Limiter {
@@ -122,6 +137,7 @@ func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst [
 	defer func() {
 		if !ended { // an observer ended the goroutine
 			in.unlock()
+			_ = in.settle(nil)
 			in.close()
 		}
 	}()
@@ -155,11 +171,19 @@ func (in *instance) answer(ctx context.Context, req *abi.Request, obs *Observer,
 	stats.Memory = in.memory.Size()
 	stats.Stderr = in.stderr.text()
 	stats.Dropped = r.dropped
+	stats.Effects, stats.Note = r.effects, r.note
 	if err == nil && !r.replied {
 		err = &ContractError{Detail: "returned without a reply", NoReply: true,
 			Stderr: stats.Stderr}
 	}
-	return r.reply, err
+	if err != nil {
+		_ = in.settle(nil) // keeps nothing, and so has nothing to say
+		return dst, err
+	}
+	if m.scrub != nil {
+		r.reply = append(r.reply[:len(dst)], scrubReply(r.reply[len(dst):], m.scrub)...)
+	}
+	return r.reply, in.settle(r.reply[len(dst):])
 }
 
 // ask readies the bytes that the guest will read. The guest's deadline is its own limit or the
@@ -268,6 +292,11 @@ func (m *Module) empty() {
 	if m.image != nil {
 		if err := m.image.memory.Close(); err != nil {
 			m.engine.logger.Warn("closing a snapshot", "digest", m.Digest(), "error", err)
+		}
+	}
+	if m.files != nil {
+		if err := m.files.Close(); err != nil {
+			m.engine.logger.Warn("closing mounts", "digest", m.Digest(), "error", err)
 		}
 	}
 }

@@ -26,6 +26,10 @@ type run struct {
 	replied bool
 	pending []byte // the answer of the last host call, until it is taken
 	dropped int
+	effects Effects
+	note    string
+	kv      KVTx    // nil until the guest uses it
+	kvUsed  kvUsage // of the space, with what this call wrote
 
 	granted   int64     // fuel so far
 	yielded   time.Time // when others were last let run
@@ -121,18 +125,25 @@ func (in *instance) sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// outside tells an observer or the log something, without the guest's turn. A panic there is not
-// the guest's fault: it ends the guest, and the call with an error that is the host's own.
-func (in *instance) outside(tell func()) {
+// outside tells an observer or the log something, without the guest's turn.
+func (in *instance) outside(tell func()) { in.apart("an observer", tell) }
+
+// away does what the guest waits for, without its turn. The guest's memory may not be written
+// meanwhile, nor does away end the guest: what was done is seen to first.
+func (in *instance) away(work func()) { in.apart("a host call", work) }
+
+// apart works without the guest's turn. A panic there is not the guest's fault: it ends the guest,
+// and the call with an error that is the host's own.
+func (in *instance) apart(who string, work func()) {
 	in.giveTurn()
 	defer func() {
 		p := recover()
 		in.takeAgain()
 		if p != nil {
-			in.run.stop(fmt.Errorf("an observer panicked: %v", p))
+			in.run.stop(fmt.Errorf("%s panicked: %v", who, p))
 		}
 	}()
-	tell()
+	work()
 }
 
 // giveTurn lets others run. A guest without a turn keeps no thread: any number of them may wait.

@@ -21,6 +21,8 @@ type stream struct {
 	stderr bool
 	limit  int64 // bytes handed on
 	sink   func(stderr bool, b []byte)
+	clean  func(string) string // takes secrets out of a line; nil: there are none
+	line   []byte              // that is not yet at its end, when there is something to clean
 	passed int64
 	total  int
 	head   []byte // the first headBytes, of stderr only
@@ -28,11 +30,41 @@ type stream struct {
 }
 
 // reset begins anew.
-func (s *stream) reset(limit int64, sink func(stderr bool, b []byte)) {
-	*s = stream{stderr: s.stderr, limit: limit, sink: sink, head: s.head[:0], tail: s.tail[:0]}
+func (s *stream) reset(limit int64, sink func(stderr bool, b []byte), clean func(string) string) {
+	*s = stream{stderr: s.stderr, limit: limit, sink: sink, clean: clean,
+		head: s.head[:0], tail: s.tail[:0]}
 }
 
+// maxLine is how much of a line is waited for before secrets are looked for in it, in bytes.
+const maxLine = 32 << 10
+
 func (s *stream) Write(b []byte) (int, error) {
+	if s.clean == nil {
+		s.pass(b)
+		return len(b), nil
+	}
+	s.line = append(s.line, b...)
+	if end := bytes.LastIndexByte(s.line, '\n') + 1; end > 0 || len(s.line) > maxLine {
+		if end == 0 {
+			end = len(s.line)
+		}
+		whole := s.clean(string(s.line[:end]))
+		s.line = append(s.line[:0], s.line[end:]...)
+		s.pass([]byte(whole))
+	}
+	return len(b), nil
+}
+
+// flush passes on a line that has no end.
+func (s *stream) flush() {
+	if len(s.line) > 0 {
+		whole := s.clean(string(s.line))
+		s.line = nil
+		s.pass([]byte(whole))
+	}
+}
+
+func (s *stream) pass(b []byte) {
 	if room := s.limit - s.passed; room > 0 && s.sink != nil {
 		part := bytes.Clone(b[:min(int64(len(b)), room)]) // of the guest's memory, which may go
 		s.passed += int64(len(part))
@@ -41,7 +73,6 @@ func (s *stream) Write(b []byte) (int, error) {
 	if s.stderr {
 		s.keep(b)
 	}
-	return len(b), nil
 }
 
 func (s *stream) keep(b []byte) {

@@ -41,8 +41,9 @@ func (t *tool) callFault(err error) error {
 	return plugins.HostFault(err)
 }
 
-// read turns a reply into a result, or into what the guest says went wrong.
-func (t *tool) read(buf *buffer) (plugins.Output, error) {
+// read turns a reply into a result, or into what the guest says went wrong. That the input was bad is
+// believed only of a guest that did nothing before it said so: else something may have happened.
+func (t *tool) read(buf *buffer, took *host.CallStats) (plugins.Output, error) {
 	b := buf.reply
 	reply, err := abi.ParseReply(b)
 	if err == nil && reply.Outcome == abi.OutcomeOK && b[0] == oneKey {
@@ -65,8 +66,14 @@ func (t *tool) read(buf *buffer) (plugins.Output, error) {
 	}
 	switch reply.Outcome {
 	case abi.OutcomeFailed:
+		if took.Note != "" { // why, in all likelihood: such as a path that is not there
+			reply.Failure.Message += " (" + took.Note + ")"
+		}
 		return plugins.Output{}, t.reported(plugins.ErrHandler, reply.Failure)
 	case abi.OutcomeInvalidInput:
+		if took.Effects.Any() {
+			return plugins.Output{}, t.reported(plugins.ErrHandler, reply.Failure)
+		}
 		return plugins.Output{}, t.reported(plugins.ErrInvalidInput, reply.Failure)
 	case abi.OutcomeUnserializable:
 		return plugins.Output{}, t.reported(plugins.ErrOutputSerialization, reply.Failure)

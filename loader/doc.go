@@ -23,8 +23,12 @@
 // # Authority
 //
 // Nothing inside a plugin directory is authority. A policy or an approvals file found there is
-// reported and ignored, and a plugin that needs more than the sandbox gives to everybody is
-// refused with a [NotAllowedError] that names what it needs.
+// reported and ignored. What a plugin may do is what Options.Policies decides, which is asked about
+// each; the package policy has one that reads an operator's file. A plugin that needs more than it
+// is granted, or that nobody approved of, is refused with a [NotAllowedError] that says what to
+// type. It is never run with a part of its grants.
+//
+// A [LockFile] in the directory pins the plugins that lie there: it can refuse, and never permit.
 //
 // # Names
 //

@@ -20,15 +20,29 @@ func (e *LoadError) Error() string {
 
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// NotAllowedError is a plugin that needs what its operator has not granted.
+// NotAllowedError is a plugin that its operator has not allowed: it needs what is not granted, or
+// it is granted something and nobody approved of it as it is now.
 type NotAllowedError struct {
 	Plugin, Path string
-	Needs        []string // such as "http api.example.com" and "kv", sorted
+	Needs        []string // not granted, such as "http api.example.com" and "kv", sorted
+	// Approval says that all is granted, and what is missing is the approval. Changed is then what
+	// is no more as it was when it was approved: "file", "needs", "policy"; nil: it never was.
+	Approval bool
+	Changed  []string
+	Allow    string // what an operator would type, such as wasmagent allow fetch --kv
 }
 
 func (e *NotAllowedError) Error() string {
-	return fmt.Sprintf("plugin %q (%s) is not allowed: it needs %s, and nothing is granted to it",
-		e.Plugin, show(e.Path), strings.Join(e.Needs, ", "))
+	why := "it needs " + strings.Join(e.Needs, ", ") + ", and nobody granted that"
+	switch {
+	case e.Approval && len(e.Changed) > 0:
+		why = "it needs approval, since its " +
+			strings.Join(e.Changed, " and ") + " changed after it was allowed"
+	case e.Approval:
+		why = "it needs approval of what is granted to it"
+	}
+	return fmt.Sprintf("plugin %q (%s) is not allowed: %s; to allow it: %s",
+		e.Plugin, show(e.Path), why, show(e.Allow))
 }
 
 // SpecError is a tool of a good plugin that is not offered, since one of its schemas is not good.

@@ -21,7 +21,7 @@ import (
 
 const (
 	// listVersion changes when what is kept, or what a plugin must fulfil to be kept, changes.
-	listVersion = 2
+	listVersion = 3
 	// maxListBytes bounds a kept list, in bytes; a larger one is not written, and counts as none.
 	maxListBytes = 64 << 20
 	// racyWindow is how old a file must be before it is kept: a file system stamps its times in
@@ -44,6 +44,7 @@ type list struct {
 
 type entry struct {
 	File     identity
+	Policy   string `json:",omitempty"` // the Decision.Digest that it was learned under
 	Digest   string
 	Manifest []byte   // as abi.AppendManifest codes it
 	Bad      verdicts `json:",omitempty"`
@@ -51,6 +52,7 @@ type entry struct {
 
 // known is what an entry says of a plugin.
 type known struct {
+	policy   string
 	digest   string
 	manifest abi.Manifest
 	bad      verdicts
@@ -116,10 +118,10 @@ func openList(dir, origin string, key []byte) *list {
 	return l
 }
 
-// find gives what is kept of the file that info describes.
-func (l *list) find(path string, info fs.FileInfo) (k known, ok bool) {
+// find gives what is kept of the file that info describes, under the same policy.
+func (l *list) find(path string, info fs.FileInfo, policy string) (k known, ok bool) {
 	e, ok := l.old[path]
-	if !ok || e.File != identify(info) {
+	if !ok || e.File != identify(info) || e.Policy != policy {
 		return known{}, false
 	}
 	m, err := abihost.ParseManifest(e.Manifest)
@@ -129,7 +131,7 @@ func (l *list) find(path string, info fs.FileInfo) (k known, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept[path] = e
-	return known{e.Digest, m, e.Bad}, true
+	return known{e.Policy, e.Digest, m, e.Bad}, true
 }
 
 // keep remembers what was learned from a file that was read at a time.
@@ -142,7 +144,7 @@ func (l *list) keep(path string, info fs.FileInfo, at time.Time, k *known) {
 	defer l.mu.Unlock()
 	l.changed = true
 	l.kept[path] = entry{
-		File: id, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest), Bad: k.bad,
+		File: id, Policy: k.policy, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest), Bad: k.bad,
 	}
 }
 

@@ -31,7 +31,8 @@ type Options struct {
 	Engine   *host.Engine // nil: one of its own, which Close closes
 	CacheDir string       // tool lists and compiled code; "" is the user's cache directory
 	StateDir string       // the key that seals them; "" is the user's state directory
-	Limits   host.Limits  // for every plugin; zero fields are the host's defaults
+	Limits   host.Limits  // for every plugin, without Policies; zero fields are the host's defaults
+	Policies Policies     // what each plugin may do; nil grants nothing to any
 	Workers  int          // plugins read or described side by side; 0 is GOMAXPROCS
 	Logger   *slog.Logger // nil discards; at debug level it also has what guests print in calls
 
@@ -64,11 +65,14 @@ func (o *Options) clock() time.Time {
 	return o.now()
 }
 
-func (o *Options) limits() host.Limits {
-	if o == nil {
-		return host.Limits{}
+func (o *Options) policies() Policies {
+	switch {
+	case o == nil:
+		return noPolicies{}
+	case o.Policies == nil:
+		return noPolicies{o.Limits}
 	}
-	return o.Limits
+	return o.Policies
 }
 
 func (o *Options) workers() int {
@@ -117,13 +121,16 @@ func (o *Options) stateDir() string {
 type Plugin struct {
 	Name     string       // the file's stem or the folder's name
 	Path     string       // the .wasm file
+	Dir      string       // the real path of the directory that has the file
 	Digest   string       // sha256:<hex> of its bytes; "" when it was not read
 	Size     int64        // bytes
 	Manifest abi.Manifest // with every text cleaned; zero when it could not be read
 	Err      error        // why it offers no tools: *LoadError or *NotAllowedError; else nil
 
+	Prefix   string         // what goes before the names of its tools; "" without Decision.Prefix
 	Tools    []plugins.Tool // on offer, in the order of Manifest
 	Withheld []error        // the others: for each a *SpecError or *CollisionError
+	Excluded []string       // those that the operator excludes, by their own names
 }
 
 // Dir is a directory of plugins, safe for concurrent use.
@@ -132,6 +139,7 @@ type Dir struct {
 	engine  *host.Engine
 	own     bool   // engine is closed with the Dir
 	shelf   *shelf // of plugins that were called
+	lock    *lock
 	close   sync.Once
 	closed  error
 }
@@ -198,6 +206,9 @@ func open(ctx context.Context, origin string, found []candidate, opts *Options) 
 		return nil, err
 	}
 	d := &Dir{shelf: newShelf(opts.codeMemory())}
+	if len(found) > 0 {
+		d.lock = lockOf(found[0].path) // they all lie in one directory
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -258,14 +269,15 @@ func newEngine(ctx context.Context, key []byte, opts *Options) (*host.Engine, er
 	})
 }
 
-// offer gives every plugin its tools, except those that are not good and those whose name another
-// plugin claims too.
+// offer gives every plugin its tools, except those that the operator excludes, those that are not
+// good, and those whose name another plugin claims too.
 func offer(all []*plugin) {
 	claims := map[string][]string{}
 	for _, p := range all {
 		for _, t := range p.Manifest.Tools {
-			if p.Err == nil && p.bad[t.Name] == "" {
-				claims[t.Name] = append(claims[t.Name], p.Path)
+			if p.Err == nil && p.broken(t) == "" && !p.excludes(t.Name) {
+				name := p.Prefix + t.Name
+				claims[name] = append(claims[name], p.Path)
 			}
 		}
 	}
@@ -278,14 +290,29 @@ func offer(all []*plugin) {
 
 func (p *plugin) offer(claims map[string][]string) {
 	for _, spec := range p.Manifest.Tools {
-		if detail := p.bad[spec.Name]; detail != "" {
+		if p.excludes(spec.Name) {
+			p.Excluded = append(p.Excluded, spec.Name)
+		} else if detail := p.broken(spec); detail != "" {
 			p.Withheld = append(p.Withheld, &SpecError{p.Name, p.Path, spec.Name, detail})
-		} else if paths := claims[spec.Name]; len(paths) > 1 {
+		} else if paths := claims[p.Prefix+spec.Name]; len(paths) > 1 {
 			p.Withheld = append(p.Withheld, &CollisionError{
-				What: "tool", Name: spec.Name, Paths: slices.Sorted(slices.Values(paths)),
+				What: "tool", Name: p.Prefix + spec.Name, Paths: slices.Sorted(slices.Values(paths)),
 			})
 		} else {
 			p.Tools = append(p.Tools, newTool(p, spec))
 		}
 	}
+}
+
+func (p *plugin) excludes(tool string) bool { return slices.Contains(p.decision.Exclude, tool) }
+
+// broken tells why a tool cannot be offered; "": it can.
+func (p *plugin) broken(spec abi.ToolSpec) string {
+	if detail := p.bad[spec.Name]; detail != "" || p.Prefix == "" {
+		return detail
+	}
+	if err := plugins.CheckSpec(abi.ToolSpec{Name: p.Prefix + spec.Name}); err != nil {
+		return "with the plugin's name before it: " + err.Error()
+	}
+	return ""
 }

@@ -19,11 +19,13 @@ import (
 // plugin is one candidate through its life: listed, and compiled when it is first called.
 type plugin struct {
 	Plugin
-	scope  string // the directory's real path and the plugin's name
-	bad    verdicts
-	opts   *Options
-	engine *host.Engine
-	shelf  *shelf
+	scope    string // the directory's real path and the plugin's name
+	decision Decision
+	bad      verdicts
+	opts     *Options
+	engine   *host.Engine
+	shelf    *shelf
+	lock     *lock
 
 	mu     sync.Mutex
 	flight *flight // the compile that runs or was good; nil before, and after a passing failure
@@ -46,11 +48,16 @@ type flight struct {
 }
 
 func newPlugin(c candidate, d *Dir, opts *Options) *plugin {
-	p := &plugin{engine: d.engine, shelf: d.shelf, opts: opts}
+	p := &plugin{engine: d.engine, shelf: d.shelf, lock: d.lock, opts: opts}
 	p.Name, p.Path = c.name, c.path
-	p.scope = scopeOf(c)
-	if c.err != nil {
-		p.Err = p.fault(c.err)
+	p.Dir = realDir(c.path)
+	p.scope = p.Dir + "#" + p.Name
+	err := c.err
+	if err == nil {
+		err = p.decide()
+	}
+	if err != nil {
+		p.Err = p.fault(err)
 	}
 	return p
 }
@@ -90,7 +97,7 @@ func (p *plugin) recall(kept *list) error {
 		return err
 	}
 	p.Size = info.Size()
-	k, ok := kept.find(p.Path, info)
+	k, ok := kept.find(p.Path, info, p.decision.Digest)
 	if !ok {
 		return errUnknown
 	}
@@ -104,12 +111,16 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	if err != nil {
 		return err
 	}
+	under := p.decision.Digest
 	p.Size, p.Digest = info.Size(), digestOf(wasm)
+	if err := p.lock.check(p.Name, p.Digest); err != nil {
+		return err // before a byte of it is run
+	}
 	m, err := p.describe(ctx, wasm)
 	if err != nil {
 		return err
 	}
-	k := known{p.Digest, m, judge(m.Tools)}
+	k := known{under, p.Digest, m, judge(m.Tools)}
 	kept.keep(p.Path, info, at, &k)
 	return p.admit(&k)
 }
@@ -132,12 +143,11 @@ func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error
 	return p.describeRefused(ctx, wasm, err)
 }
 
-// describeRefused learns what a plugin would offer that needs what nobody granted, for whoever is
-// to decide. admit says what it needs; refused stands when only its imports tell.
+// describeRefused learns what a plugin offers that needs more than the sandbox gives to everybody.
+// admit says what of that is not granted; refused stands when only its imports tell.
 func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error) (
 	abi.Manifest, error) {
-	policy := p.policy()
-	raw, err := p.engine.Describe(ctx, wasm, policy)
+	raw, err := p.engine.Describe(ctx, wasm, p.decision.Host)
 	if err != nil {
 		return abi.Manifest{}, refused
 	}
@@ -145,19 +155,28 @@ func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error
 	if err != nil {
 		return abi.Manifest{}, refused
 	}
-	if len(policy.Missing(&m.Needs)) == 0 {
-		p.Manifest = m
-		return m, refused
+	p.Manifest = m
+	if p.decide() != nil || len(p.decision.Host.Missing(&m.Needs)) > 0 {
+		return m, nil // as admit will find
 	}
-	return m, nil
+	module, err := p.compile(ctx, wasm)
+	if err != nil {
+		return m, err
+	}
+	return m, module.Close(ctx)
 }
 
-// admit takes what is known, unless the plugin needs what nobody granted.
+// admit takes what is known, unless the plugin is not allowed.
 func (p *plugin) admit(k *known) error {
 	p.Digest, p.Manifest, p.bad = k.digest, k.manifest, k.bad
-	policy := p.policy()
-	if needs := policy.Missing(&p.Manifest.Needs); len(needs) > 0 {
-		return &NotAllowedError{Plugin: p.Name, Path: p.Path, Needs: needs}
+	if err := p.lock.check(p.Name, p.Digest); err != nil {
+		return err
+	}
+	if err := p.decide(); err != nil {
+		return err
+	}
+	if needs := p.decision.Host.Missing(&p.Manifest.Needs); len(needs) > 0 {
+		return NotAllowed(&p.Plugin, needs)
 	}
 	return nil
 }
@@ -268,13 +287,10 @@ func (p *plugin) load(ctx context.Context) (*host.Module, error) {
 var errImpure = errors.New("it describes itself differently than when it was listed: " +
 	abi.ExportDescribe + " must always give the same manifest")
 
-// policy is what the plugin may do.
-func (p *plugin) policy() host.Policy { return host.Policy{Limits: p.opts.limits()} }
-
 func (p *plugin) compile(ctx context.Context, wasm []byte) (*host.Module, error) {
-	module, err := p.engine.Compile(ctx, wasm, p.policy())
+	module, err := p.engine.Compile(ctx, wasm, p.decision.Host)
 	if need, ok := errors.AsType[*host.GrantError](err); ok {
-		return nil, &NotAllowedError{Plugin: p.Name, Path: p.Path, Needs: need.Missing}
+		return nil, NotAllowed(&p.Plugin, need.Missing)
 	}
 	return module, err
 }
@@ -287,7 +303,7 @@ func (p *plugin) read() ([]byte, fs.FileInfo, error) {
 }
 
 func (p *plugin) maxModule() int64 {
-	return cmp.Or(p.opts.limits().Module, host.DefaultModule)
+	return cmp.Or(p.decision.Host.Limits.Module, host.DefaultModule)
 }
 
 // close ends a compile that runs, then closes the module.
@@ -306,16 +322,16 @@ func (p *plugin) close() error {
 	return f.module.Close(context.Background())
 }
 
-// scopeOf names a plugin among all of this machine: where it really lies, and its name.
-func scopeOf(c candidate) string {
-	dir := filepath.Dir(c.path)
+// realDir is where a file really lies. With a plugin's name it names that among all of this machine.
+func realDir(path string) string {
+	dir := filepath.Dir(path)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return dir + "#" + c.name
+	return dir
 }
 
 func digestOf(b []byte) string {

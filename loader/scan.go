@@ -27,6 +27,9 @@ var authority = []string{"approvals.toml", "wasmagent.toml"}
 // namePattern is what a plugin may be called: it is shown, typed and used as a key.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+// IsName tells whether a plugin can have this name.
+func IsName(name string) bool { return namePattern.MatchString(name) }
+
 // candidate is a file that may be a plugin.
 type candidate struct {
 	name, path string
@@ -106,7 +109,7 @@ func scanFolder(name, path string) (candidate, bool) {
 
 func newCandidate(name, path string) candidate {
 	c := candidate{name: name, path: path}
-	if !namePattern.MatchString(name) {
+	if !IsName(name) {
 		c.name = abi.CleanText(name, abi.MaxTextChars)
 		c.err = fmt.Errorf("the name must match %s", namePattern)
 	}

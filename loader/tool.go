@@ -15,15 +15,22 @@ import (
 // tool is one tool of a plugin: the bridge from a registry's call to a guest's.
 type tool struct {
 	plugin *plugin
+	own    string // what the plugin calls it
 	spec   abi.ToolSpec
+	rule   plugins.Rule
 }
 
 func newTool(p *plugin, spec abi.ToolSpec) *tool {
-	spec.Effect = abi.EffectRead // proved: nothing is linked that could change the world
-	return &tool{plugin: p, spec: spec}
+	t := &tool{plugin: p, own: spec.Name, spec: spec, rule: p.decision.Rules[spec.Name]}
+	t.spec.Effect = p.decision.effect(spec)
+	t.spec.Name = p.Prefix + spec.Name
+	return t
 }
 
 func (t *tool) Spec() abi.ToolSpec { return t.spec }
+
+// Rule is the operator's word about the tool.
+func (t *tool) Rule() plugins.Rule { return t.rule }
 
 // Scope makes the keys of a plugin's tools the plugin's own: a namesake in another directory
 // neither claims nor reads them.
@@ -46,7 +53,7 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		input = b.input
 	}
 	req := abi.Request{
-		Tool: t.spec.Name, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
+		Tool: t.own, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
 		Input: input,
 	}
 	var obs *host.Observer
@@ -69,7 +76,7 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		return plugins.Output{}, t.callFault(err)
 	}
 	b.reply = reply
-	return t.read(b)
+	return t.read(b, &took)
 }
 
 // buffer holds one call's request, reply and result. Nothing of them outlives the call: values and

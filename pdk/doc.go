@@ -51,9 +51,22 @@
 // host's log at debug level only. [Call.Debug] and its sisters write to that log with a level of
 // their own.
 //
+// # What can be granted
+//
+// A plugin has no network, files, environment or memory of earlier calls before its operator grants
+// them. [Needs] says what it asks for; without it the plugin is not loaded, unless the need is
+// optional, when calls are answered by a [HostError] of the kind [Denied].
+//
+//	HTTP(c).Get(url)         requests, held against the operator's rules
+//	KV(c).Get(key, &v)       what the plugin remembers, in one transaction a call
+//	c.Config(key, &v)        values that the operator sets
+//	os.ReadFile, os.Getenv   directories and variables, the first within a call and not in init
+//
+// Secrets are the host's to send: the plugin names them in its needs and never sees one.
+//
 // # What lasts
 //
-// Nothing. The host runs the init functions and a warm-up, which codes each tool's zero input and
+// What a call keeps with [KV], and nothing else. The host runs the init functions and a warm-up, which codes each tool's zero input and
 // output without its handler, and may then keep an image of the plugin's memory; every call starts
 // from that same state. So tables that are costly to make belong in init functions, and package
 // variables are no place to remember calls. It also means that what was drawn at random before the

@@ -46,8 +46,9 @@ func Plugin(name, version string) {
 	guest.Self.Name, guest.Self.Version = name, version
 }
 
-// Needs says what the plugin asks its operator for. The last call counts. The present host grants
-// nothing: it refuses a plugin whose needs are not all optional or defaulted.
+// Needs says what the plugin asks its operator for: HTTP, KV, Files, Env, Config, Secrets. The last
+// call counts. A plugin is not loaded before all of it is granted, but for what is Optional or has a
+// default. A secret is never given to the plugin: the host puts it into requests.
 func Needs(n abi.Needs) { guest.Self.Needs = n }
 
 // Register adds a tool and its handler, in an init function. In is a struct (or a map, Raw or any,

@@ -52,6 +52,11 @@ func failure(err error) abi.Reply {
 	if errors.As(err, &in) {
 		return invalid(in.pointer, in.message)
 	}
+	var host *HostError
+	if errors.As(err, &host) {
+		return abi.Reply{Outcome: abi.OutcomeFailed, Failure: &abi.Failure{Code: string(host.Kind),
+			Message: err.Error(), Permanent: host.Kind == Denied || host.Kind == TooLarge}}
+	}
 	return abi.Reply{Outcome: abi.OutcomeFailed, Failure: &abi.Failure{Message: err.Error()}}
 }
 

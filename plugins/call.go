@@ -15,7 +15,9 @@ import (
 const MaxInput = 16 << 20
 
 // Call carries out one call: find, check, key, begin, attempt, output check, end. Each step
-// makes only the errors that are its own, and FaultOf says who must act on any of them.
+// makes only the errors that are its own, and FaultOf says who must act on any of them. A result
+// that comes with an error is what the tool gave and the ledger could not record: no later call
+// will get it. A tool that ends its goroutine ends its caller's, and is recorded as broken.
 func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) {
 	if r.opts.Logger != nil {
 		defer r.log(ctx, &call, time.Now(), &res, &err)
@@ -42,18 +44,26 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 	if begun.Done {
 		return recall(begun, input.notes)
 	}
-	out, attempts, err := r.attempt(ctx, tool, call)
+	returned := false
+	defer func() {
+		if !returned {
+			err = r.endWithCaller(ctx, begun, tool, call.Attempt)
+		}
+	}()
+	out, err := r.attempt(ctx, tool, &call)
+	returned = true
 	if err == nil {
 		err = tool.checkOutput(out)
 	}
-	err = noted(err, attempts, begun.Place)
-	if err := r.end(ctx, begun, tool, out, attempts, err); err != nil {
-		return Result{}, err
+	err = noted(err, call.Attempt, begun.Place)
+	if err == nil {
+		res = Result{Output: out, Key: call.Key, Attempts: call.Attempt, Place: begun.Place,
+			Notes: input.notes}
 	}
-	if err != nil {
-		return Result{}, err
+	if lost := r.end(ctx, begun, tool, out, call.Attempt, err); lost != nil {
+		return res, lost
 	}
-	return Result{Output: out, Key: call.Key, Attempts: attempts, Notes: input.notes}, nil
+	return res, err
 }
 
 // carried is a call's arguments as the steps after the check see them. The buffer is shared between

@@ -27,31 +27,33 @@ const (
 // attempt runs the tool, and runs it again when it failed in a way that may pass: every time with
 // the same arguments and the same key. A call that is over by then, or whose deadline would pass
 // before the next attempt, ends with the failure of the last one; a call that its caller ends while
-// it waits ends with that.
-func (r *Registry) attempt(ctx context.Context, e *entry, call Call) (
-	out Output, attempts int, err error) {
+// it waits ends with that. call.Attempt counts.
+func (r *Registry) attempt(ctx context.Context, e *entry, call *Call) (out Output, err error) {
 	var waits *backoff.ExponentialBackOff // made when the first attempt has failed
 	for call.Attempt = 1; ; call.Attempt++ {
-		out, err = e.invoke(ctx, call)
+		out, err = e.invoke(ctx, *call)
 		if call.Attempt == MaxAttempts || !e.mayPass(err) || ctx.Err() != nil {
-			return out, call.Attempt, err
+			return out, err
 		}
 		if waits == nil {
 			waits = r.newWaits()
 		}
 		wait := waits.NextBackOff()
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
-			return out, call.Attempt, err
+			return out, err
 		}
 		if !sleep(ctx, wait) {
-			return Output{}, call.Attempt, e.endedBetween(ctx, err)
+			return Output{}, e.endedBetween(ctx, err)
 		}
 	}
 }
 
-// invoke runs the tool once.
-func (e *entry) invoke(ctx context.Context, call Call) (Output, error) {
-	out, err := e.tool.Invoke(ctx, call)
+// invoke runs the tool once. A tool that panics is broken, and its call is over like any other.
+func (e *entry) invoke(ctx context.Context, call Call) (out Output, err error) {
+	err = caught(func() (err error) { out, err = e.tool.Invoke(ctx, call); return err })
+	if _, panicked := err.(*PanicError); panicked {
+		err = &ToolError{Kind: ErrMalformedResult, Err: err}
+	}
 	if err != nil {
 		return Output{}, e.countRefusals(e.asToolError(ctx, err))
 	}

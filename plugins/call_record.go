@@ -3,6 +3,7 @@ package plugins
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
@@ -67,7 +68,19 @@ func recall(b Begun, notes []string) (Result, error) {
 	if b.Err != nil {
 		return Result{}, HostFault(b.Err)
 	}
-	return Result{Output: b.Output, Key: b.Key, Copied: true, From: b.Place, Notes: notes}, nil
+	return Result{Output: b.Output, Key: b.Key, Copied: true, Place: b.Place, Notes: notes}, nil
+}
+
+// endWithCaller records the call of a tool that ended its goroutine, which nothing can stop: there
+// is nobody any more to be told.
+func (r *Registry) endWithCaller(ctx context.Context, b Begun, e *entry, attempts int) error {
+	err := e.fail(ErrMalformedResult,
+		&PanicError{"it ended its goroutine (runtime.Goexit)", debug.Stack()})
+	err.Attempts, err.Place = attempts, b.Place
+	if lost := r.end(ctx, b, e, Output{}, attempts, err); lost != nil {
+		return lost
+	}
+	return err
 }
 
 // end records how the call ended, also when the caller has gone: what ran must be written down.
@@ -77,9 +90,15 @@ func (r *Registry) end(ctx context.Context, b Begun, e *entry, out Output, attem
 		return nil
 	}
 	c := Completion{stateAfter(e.spec.Effect, callErr), out, callErr, attempts}
-	if err := r.opts.Ledger.End(context.WithoutCancel(ctx), b.ID, c); err != nil {
-		return HostFault(fmt.Errorf("tool %q ran, but how it ended is not recorded: %w", e.spec.Name,
-			err))
+	err := r.opts.Ledger.End(context.WithoutCancel(ctx), b.ID, c)
+	switch {
+	case err == nil:
+		return nil
+	case callErr == nil:
+		err = fmt.Errorf("tool %q gave a result, which is not recorded: %w", e.spec.Name, err)
+	default: // its kind is not passed on: this is the host's fault first
+		err = fmt.Errorf("tool %q ran, and that it failed is not recorded: %w; it failed with: %v",
+			e.spec.Name, err, callErr)
 	}
-	return nil
+	return HostFault(err)
 }

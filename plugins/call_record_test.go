@@ -269,18 +269,53 @@ func TestTwoRunsOneKey(t *testing.T) {
 	spy := replies("pay", abi.EffectWrite, value("1"), nil)
 	r := keyed(t, new(ledger.Memory), spy)
 	in := plugins.Call{Tool: "pay", Run: "first", Position: 1, Input: []byte(`{"id":1}`)}
-	if _, err := r.Call(t.Context(), in); err != nil {
-		t.Fatal(err)
+	ran, err := r.Call(t.Context(), in)
+	if err != nil || ran.Copied || ran.Place.String() != "first#1" {
+		t.Fatalf("%+v, %v", ran, err)
 	}
 	in.Run, in.Input = "second", []byte(`{"id":"1"}`)
-	_, err := r.Call(t.Context(), in)
+	_, err = r.Call(t.Context(), in)
 	collision, ok := errors.AsType[*plugins.CollisionError](err)
 	if !ok || collision.Key != "pay:1" || collision.Holder.String() != "first#1" {
 		t.Errorf("have %v", err)
 	}
 	in.Run, in.Input = "third", []byte(`{"id":1}`)
 	res, err := r.Call(t.Context(), in)
-	if err != nil || !res.Copied || res.From.String() != "first#1" || len(spy.Calls()) != 1 {
+	if err != nil || !res.Copied || res.Place.String() != "first#1" || len(spy.Calls()) != 1 {
 		t.Errorf("%+v, %v, ran %d times", res, err, len(spy.Calls()))
+	}
+}
+
+// forgetfulLedger cannot record how a call ended.
+type forgetfulLedger struct{ noteLedger }
+
+var errForgot = errors.New("the disk is full")
+
+func (l *forgetfulLedger) End(context.Context, string, plugins.Completion) error { return errForgot }
+
+// TestUnrecordedEndsAreTold: what a ledger cannot take down is all the more what the caller must
+// learn, since nobody else ever will.
+func TestUnrecordedEndsAreTold(t *testing.T) {
+	refused := &plugins.ToolError{Kind: plugins.ErrHandler, Err: errors.New("no money")}
+	for _, test := range []struct {
+		gives plugins.Output
+		fails error
+		text  string
+	}{
+		{value(`{"receipt":17}`), nil,
+			`tool "pay" gave a result, which is not recorded: the disk is full`},
+		{plugins.Output{}, refused, "the disk is full; it failed with: "},
+	} {
+		spy := replies("pay", abi.EffectWrite, test.gives, test.fails)
+		r := registry(t, &plugins.Options{Ledger: new(forgetfulLedger)}, spy)
+		res, err := r.Call(t.Context(), plugins.Call{Tool: "pay", Run: "r", Position: 1})
+		if !errors.Is(err, errForgot) || plugins.FaultOf(err) != plugins.FaultHost ||
+			!strings.Contains(err.Error(), test.text) ||
+			test.fails != nil && !strings.Contains(err.Error(), "no money") {
+			t.Errorf("have %v", err)
+		}
+		if string(res.Value) != string(test.gives.Value) {
+			t.Errorf("the result is lost: %+v", res)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
 	"github.com/wasmagent/wasmagent/plugins"
-	"github.com/wasmagent/wasmagent/plugins/ledger"
 	"github.com/wasmagent/wasmagent/plugins/pluginstest"
 )
 
@@ -365,62 +364,5 @@ func TestUnknownTool(t *testing.T) {
 	}
 	if want := `there is no tool "c"; there are a, b`; err.Error() != want {
 		t.Errorf("text %q, want %q", err, want)
-	}
-}
-
-func TestKeyedWithoutALedger(t *testing.T) {
-	rules := map[string]plugins.Rule{"pay": {Key: "id"}}
-	for effect, want := range map[abi.Effect]error{
-		abi.EffectWrite:      plugins.ErrLedgerRequired,
-		abi.EffectIdempotent: plugins.ErrLedgerRequired,
-		abi.EffectRead:       nil,
-	} {
-		spy := replies("pay", effect, value("1"), nil)
-		_, err := call(t, registry(t, &plugins.Options{Rules: rules}, spy), "pay", `{"id":1}`)
-		if !errors.Is(err, want) {
-			t.Errorf("%v: have %v, want %v", effect, err, want)
-		}
-		if ran := len(spy.Calls()) == 1; ran != (want == nil) {
-			t.Errorf("%v: ran %v", effect, ran)
-		}
-	}
-}
-
-// brokenLedger fails to begin or to end a call.
-type brokenLedger struct {
-	ledger.Memory
-	begin, end error
-}
-
-func (l *brokenLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, error) {
-	if l.begin != nil {
-		return plugins.Begun{}, l.begin
-	}
-	return l.Memory.Begin(ctx, in)
-}
-
-func (l *brokenLedger) End(ctx context.Context, id string, c plugins.Completion) error {
-	if l.end != nil {
-		return l.end
-	}
-	return l.Memory.End(ctx, id, c)
-}
-
-func TestBrokenLedgerIsTheHosts(t *testing.T) {
-	disk := errors.New("disk full")
-	for name, l := range map[string]*brokenLedger{
-		"begin": {begin: disk},
-		"end":   {end: disk},
-	} {
-		t.Run(name, func(t *testing.T) {
-			spy := replies("pay", 0, value("1"), nil)
-			r := registry(t, &plugins.Options{Ledger: l,
-				Rules: map[string]plugins.Rule{"pay": {Key: "id"}}}, spy)
-			_, err := call(t, r, "pay", `{"id":1}`)
-			notATool(t, err, disk)
-			if ran := len(spy.Calls()); ran != map[string]int{"begin": 0, "end": 1}[name] {
-				t.Errorf("ran %d times", ran)
-			}
-		})
 	}
 }

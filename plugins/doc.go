@@ -14,6 +14,14 @@
 // Tools come and go while calls run: a call finishes on the tool that it found. [Registry.Changed]
 // tells whoever shows the tools to somebody.
 //
+// # Schemas
+//
+// Schemas are JSON Schema 2020-12, and older drafts where they say so. What older drafts and
+// OpenAPI say is put into today's words where nothing is lost by that, and [Registry.Specs] offers
+// what calls are held against. Arguments that are a slip away, such as "5" for 5, are taken for
+// what they plainly mean, and fields that a tool does not declare are noted: [Result] has the
+// Notes. docs/schemas.md has the whole of it.
+//
 // # Effects, attempts and records
 //
 // What repeating a call may do to the world, its tool's effect, decides how far the registry goes.

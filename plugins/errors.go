@@ -97,7 +97,7 @@ type RunBusyError struct{ Run string }
 // not do again what it did before. Nothing ran.
 type DivergedError struct {
 	Place          Place
-	Tool, Recorded string // the tool that is called and the recorded one; the same: other arguments
+	Tool, Recorded string // the tools; the same name: other arguments, or of another plugin
 }
 
 // ReconciliationError is a write that began and of which nobody knows whether it happened, since

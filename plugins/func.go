@@ -24,6 +24,8 @@ import (
 // Output, which is given as it is. An error of fn is ErrHandler, and one with a permanent
 // *abi.Failure in it is not tried again; a *ToolError stays what it is. A panic is a bug that would
 // come again: ErrMalformedResult with a *PanicError, never tried again.
+//
+// fn is not told the call's key nor its attempt: a Tool of one's own is, in its Call.
 func Func[In, Out any](spec abi.ToolSpec, fn func(context.Context, In) (Out, error)) (Tool, error) {
 	if spec.InputSchema == "" {
 		s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: typeSchemas})
@@ -73,11 +75,7 @@ func (t *native[In, Out]) Invoke(ctx context.Context, call Call) (Output, error)
 	if err := decodeStrictly(call.Input, &in); err != nil {
 		return Output{}, &ToolError{Kind: ErrInvalidInput, Err: err}
 	}
-	var out Out
-	err := caught(func() (err error) { out, err = t.fn(ctx, in); return err })
-	if _, panicked := err.(*PanicError); panicked {
-		return Output{}, &ToolError{Kind: ErrMalformedResult, Err: err}
-	}
+	out, err := t.fn(ctx, in)
 	if err != nil {
 		return Output{}, err
 	}

@@ -122,7 +122,7 @@ func found(res plugins.Result, err error) string {
 		return "in flight"
 	case err != nil:
 		return "error"
-	case res.Copied && res.Attempts == 0 && res.From.Position == 1 && string(res.Value) == `"done"`:
+	case res.Copied && res.Attempts == 0 && res.Place.Position == 1 && string(res.Value) == `"done"`:
 		return "copy"
 	case !res.Copied && res.Attempts == 1:
 		return "run"
@@ -232,5 +232,81 @@ func TestRacingCalls(t *testing.T) {
 		if n := ran[key].Load(); n != 1 {
 			t.Errorf("key %d ran %d times", key, n)
 		}
+	}
+}
+
+// TestRefusalInAHostFault: a refusal that is not the outcome itself, since the host's own fault
+// came after it, leaves open what happened.
+func TestRefusalInAHostFault(t *testing.T) {
+	refusal := &plugins.ToolError{Kind: plugins.ErrInvalidInput, Err: &abi.Failure{Message: "no"}}
+	for err, want := range map[error]plugins.State{
+		refusal:                    plugins.Released,
+		plugins.HostFault(refusal): plugins.Unknown,
+		plugins.HostFault(fmt.Errorf("the disk broke: %w", refusal)): plugins.Unknown,
+	} {
+		l := new(noteLedger)
+		r := registry(t, &plugins.Options{Ledger: l},
+			replies("pay", abi.EffectWrite, plugins.Output{}, err))
+		_, _ = r.Call(t.Context(), plugins.Call{Tool: "pay", Run: "r", Position: 1})
+		if len(l.ends) != 1 || l.ends[0].State != want {
+			t.Errorf("%v: recorded %+v, want the state %d", err, l.ends, want)
+		}
+	}
+}
+
+func TestKeyedWithoutALedger(t *testing.T) {
+	rules := map[string]plugins.Rule{"pay": {Key: "id"}}
+	for effect, want := range map[abi.Effect]error{
+		abi.EffectWrite:      plugins.ErrLedgerRequired,
+		abi.EffectIdempotent: plugins.ErrLedgerRequired,
+		abi.EffectRead:       nil,
+	} {
+		spy := replies("pay", effect, value("1"), nil)
+		_, err := call(t, registry(t, &plugins.Options{Rules: rules}, spy), "pay", `{"id":1}`)
+		if !errors.Is(err, want) {
+			t.Errorf("%v: have %v, want %v", effect, err, want)
+		}
+		if ran := len(spy.Calls()) == 1; ran != (want == nil) {
+			t.Errorf("%v: ran %v", effect, ran)
+		}
+	}
+}
+
+// brokenLedger fails to begin or to end a call.
+type brokenLedger struct {
+	ledger.Memory
+	begin, end error
+}
+
+func (l *brokenLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, error) {
+	if l.begin != nil {
+		return plugins.Begun{}, l.begin
+	}
+	return l.Memory.Begin(ctx, in)
+}
+
+func (l *brokenLedger) End(ctx context.Context, id string, c plugins.Completion) error {
+	if l.end != nil {
+		return l.end
+	}
+	return l.Memory.End(ctx, id, c)
+}
+
+func TestBrokenLedgerIsTheHosts(t *testing.T) {
+	disk := errors.New("disk full")
+	for name, l := range map[string]*brokenLedger{
+		"begin": {begin: disk},
+		"end":   {end: disk},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spy := replies("pay", 0, value("1"), nil)
+			r := registry(t, &plugins.Options{Ledger: l,
+				Rules: map[string]plugins.Rule{"pay": {Key: "id"}}}, spy)
+			_, err := call(t, r, "pay", `{"id":1}`)
+			notATool(t, err, disk)
+			if ran := len(spy.Calls()); ran != map[string]int{"begin": 0, "end": 1}[name] {
+				t.Errorf("ran %d times", ran)
+			}
+		})
 	}
 }

@@ -38,6 +38,12 @@ func parseKeyPath(path string) (keyPath, error) {
 	return keyPath{fields}, nil
 }
 
+// CheckKey tells why nothing can be the path of a key, as in Rule.Key.
+func CheckKey(path string) error {
+	_, err := parseKeyPath(path)
+	return err
+}
+
 func (p keyPath) String() string { return strings.Join(p.fields, ".") }
 
 // derive gives the key of a call of tool with these arguments, "<tool>:<value>". Order and other

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"strconv"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -40,7 +39,7 @@ type Intent struct {
 // had the same key and input.
 type Begun struct {
 	ID     string // to End it by; "" when it is Done
-	Key    string // to run with: the recorded one when a call is run again after a crash
+	Key    string // to run with: a call that is run again keeps the one it had, if it had any
 	Done   bool
 	Output Output // when it is Done and gave a result
 	Err    error  // when it is Done and failed: a *ToolError with a *RecordedError as its cause
@@ -73,15 +72,16 @@ const (
 	Released              // the key is free again
 )
 
-// stateAfter is what becomes of a claim by the tool's effect and the way its call ended.
+// stateAfter is what becomes of a claim by the tool's effect and the way its call ended. Only a
+// refusal that is the end itself, and not the cause of another, says that nothing happened.
 func stateAfter(effect abi.Effect, err error) State {
-	tool, isTool := errors.AsType[*ToolError](err)
+	tool, isTool := err.(*ToolError)
 	switch {
 	case err == nil:
 		return Done
 	case effect == abi.EffectIdempotent, effect == abi.EffectRead:
 		return Released
-	case isTool && tool.Kind == ErrInvalidInput:
+	case isTool && tool.Kind == ErrInvalidInput && !is[*hostFault](err):
 		return Released
 	}
 	return Unknown

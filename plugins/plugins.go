@@ -21,6 +21,10 @@ type Tool interface {
 // never see one another's. Without it a tool's scope is Options.Scope.
 type Scoper interface{ Scope() string }
 
+// Ruler is a Tool that brings the operator's word about itself along. Where Options.Rules names the
+// tool, that counts instead.
+type Ruler interface{ Rule() Rule }
+
 // Call is one call of a tool. A caller sets ID, Tool, Input and, for a call that a ledger has to
 // know when it comes again, Run and Position; the registry sets Packed, Key and Attempt.
 type Call struct {
@@ -47,7 +51,7 @@ type Result struct {
 	Key      string
 	Attempts int      // how often the tool was run for it; 0 when Copied
 	Copied   bool     // the ledger had it: nothing ran
-	From     Place    // where the ledger had it
+	Place    Place    // where it is recorded, by this call or the earlier one; zero if nowhere
 	Notes    []string // what the registry did to the arguments or noticed about the result
 }
 
@@ -70,7 +74,9 @@ type Rule struct {
 	// names look up fields of objects as they are; nothing is escaped, trimmed or an array's index.
 	Key string
 
-	// Effect is what repeating a call may do; nil is what the tool's own Spec says.
+	// Effect is what repeating a call may do; nil is what the tool's own Spec says. A plugin that is
+	// linked to nothing which it could change counts as read there, whatever it declares: then a Key
+	// alone is derived and handed over, but nothing is recorded, and each call runs.
 	Effect *abi.Effect
 
 	// RetryTimeouts makes the tool's own time limit a failure that may be tried again.

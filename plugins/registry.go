@@ -83,7 +83,11 @@ func (r *Registry) newEntry(t Tool) (e *entry, err error) {
 	if e.input, e.output, err = compileSpec(&e.spec); err != nil {
 		return e, err
 	}
-	if err := e.obey(r.opts.Rules[e.spec.Name]); err != nil {
+	rule, named := r.opts.Rules[e.spec.Name]
+	if own, ok := t.(Ruler); ok && !named {
+		rule = own.Rule()
+	}
+	if err := e.obey(rule); err != nil {
 		return e, err
 	}
 	if s, ok := t.(Scoper); ok {

@@ -3,12 +3,13 @@ package plugins
 import (
 	"errors"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/plugins/internal/schema"
 )
 
 // Limits of schemas, which may be a stranger's.
 const (
-	MaxSchemaBytes = schema.MaxBytes    // of one schema's text
+	MaxSchemaBytes = abi.MaxSchemaBytes // of one schema's text
 	MaxProblems    = schema.MaxProblems // problems that a SchemaError lists
 )
 

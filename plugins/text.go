@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/plugins/internal/schema"
 )
 
 // The operator's texts: complete, each cause printed once.
@@ -99,25 +100,14 @@ func (e *ToolError) aftermath() string {
 }
 
 func (e *SchemaError) Error() string {
-	var b strings.Builder
-	for i, p := range e.Problems {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		b.WriteString(p.String())
+	same := schema.Invalid{More: e.More}
+	for _, p := range e.Problems {
+		same.Problems = append(same.Problems, schema.Problem(p))
 	}
-	if e.More > 0 {
-		fmt.Fprintf(&b, "; and %d more", e.More)
-	}
-	return b.String()
+	return same.Error()
 }
 
-func (p Problem) String() string {
-	if p.Pointer == "" {
-		return "at the top: " + p.Detail
-	}
-	return "at " + p.Pointer + ": " + p.Detail
-}
+func (p Problem) String() string { return schema.Problem(p).String() }
 
 func (e *KeyError) Error() string {
 	return fmt.Sprintf("its idempotency key is the field %q, but %s", e.Path, e.Detail)
@@ -200,7 +190,7 @@ func (e *RunBusyError) Error() string {
 func (e *DivergedError) Error() string {
 	recorded := fmt.Sprintf("a call of %q", clip(e.Recorded, maxName))
 	if e.Recorded == e.Tool {
-		recorded = "a call with other arguments"
+		recorded = "a call with other arguments or of another plugin"
 	}
 	return fmt.Sprintf("tool %q was not run: %s is recorded at %s, so the run does not go on as it "+
 		"went before", e.Tool, recorded, e.Place)

@@ -26,12 +26,12 @@ tool's schema says.
 
 With --key, a field of the input says which calls are one and the same: the tool is handed
 the key, and unless it only reads, the call is recorded in the ledger and made once. Called
-again with the same input, it gives the recorded result; the tool is not run. In this
-version a plugin is linked to nothing that it could change, so every tool of one counts as
-read and is not recorded, until --effect says more. docs/ledger.md tells the story.
+again with the same input, it gives the recorded result; the tool is not run. A plugin that
+is granted nothing it could change counts as read and is not recorded, until --effect says
+more. The policy may say all of this for good. docs/ledger.md tells the story.
 
 The exit code tells how the call ended: 0 with a result, 10 to 14 for the five kinds of tool
-errors, 20 to 22 when a key stands in the way. docs/cli.md lists them all.`,
+errors, 15 to 17 when a key stands in the way. docs/cli.md lists them all.`,
 		Example: `  wasmagent call jq '{"filter": ".a", "input": {"a": 1}}'
   wasmagent call jq -f filter=.a -f input='{"a": 1}'
   wasmagent call html_to_markdown -f html=@page.html
@@ -69,9 +69,15 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 	if err != nil {
 		return err
 	}
+	a.tool = tool.Spec().Name
 	result, err := a.callLogged(ctx, registry, plugin, a.newCall(tool.Spec().Name, input))
-	if err != nil {
+	if err != nil && (result.Value != nil || result.Content != nil) {
+		return a.tellUnrecorded(result, err)
+	} else if err != nil {
 		return err
+	}
+	if note := flags.unrecorded(plugin, tool); note != "" {
+		result.Notes = append(result.Notes, note)
 	}
 	return a.printResult(tool.Spec().Name, result)
 }
@@ -80,11 +86,14 @@ func (a *app) call(ctx context.Context, args []string, flags *callFlags) error {
 // goes to stdout as it comes.
 func (a *app) newCall(tool string, input json.RawMessage) plugins.Call {
 	return plugins.Call{
-		ID: "1", Tool: tool, Input: input,
-		Log: func(level abi.Level, text string) {
-			a.log.Log(a.ctx, slogLevel(level), text, "tool", tool)
-		},
-		Progress: a.progress,
+		ID: "1", Tool: tool, Input: input, Log: a.guestLog(tool), Progress: a.progress,
+	}
+}
+
+// guestLog takes what a tool logs into the log.
+func (a *app) guestLog(tool string) func(abi.Level, string) {
+	return func(level abi.Level, text string) {
+		a.log.Log(a.ctx, slogLevel(level), text, "tool", tool)
 	}
 }
 
@@ -152,7 +161,7 @@ func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plu
 		attrs = append(attrs, "attempts", tries)
 	}
 	if result.Copied {
-		attrs = append(attrs, "copied_from", result.From.String())
+		attrs = append(attrs, "copied_from", result.Place.String())
 	}
 	if place := a.record.at(); place != "" {
 		attrs = append(attrs, "place", place)

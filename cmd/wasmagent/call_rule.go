@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
-	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
 // effects are the words for what a tool does, the harmless first.
@@ -32,10 +33,10 @@ func (a *app) addCallFlags(cmd *cobra.Command, flags *callFlags) {
 	f.StringArrayVarP(&flags.fields, "field", "f", nil,
 		"put a field into the input: `name=value`, or name=@FILE for a text in a file; "+
 			"a.b=value goes into an object")
-	f.StringVar(&flags.key, "key", "",
+	f.Var(&someText{&flags.key}, "key",
 		"take the call's idempotency key from the field at this `path` of the input, hand it to "+
 			"the tool, and record the call unless it only reads")
-	f.StringVar(&flags.effect, "effect", "",
+	f.Var(&someText{&flags.effect}, "effect",
 		"what the tool does, whatever it says itself: the `word` read, idempotent or write")
 	f.BoolVar(&flags.retryTimeouts, "retry-timeouts", false,
 		"try again after a time limit of the plugin, too, where the effect allows another attempt")
@@ -46,9 +47,37 @@ func (a *app) addCallFlags(cmd *cobra.Command, flags *callFlags) {
 	}
 }
 
+// someText is the text of a flag that decides whether a call is recorded, and where. A script whose
+// variable is not set would give it as "", and must not get the call without.
+type someText struct{ text *string }
+
+func (t *someText) String() string {
+	if t.text == nil {
+		return ""
+	}
+	return *t.text
+}
+
+func (t *someText) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (t *someText) Set(s string) error {
+	if s == "" {
+		return errors.New("it is empty")
+	}
+	*t.text = s
+	return nil
+}
+
 // rule is what the flags decide about the tool.
 func (f *callFlags) rule() (plugins.Rule, error) {
 	rule := plugins.Rule{Key: f.key, RetryTimeouts: f.retryTimeouts}
+	if f.key != "" && slices.Contains(strings.Split(f.key, "."), "") {
+		return rule, &usageError{
+			text: fmt.Sprintf("--key is a path of names, and one of %q is empty", f.key),
+			hint: "such as order, or order.id for a field of an object",
+		}
+	}
 	if f.effect == "" {
 		return rule, nil
 	}
@@ -61,9 +90,27 @@ func (f *callFlags) rule() (plugins.Rule, error) {
 	return rule, nil
 }
 
+// unrecorded tells that a call has a key and was not recorded, where its tool says that it does
+// more than read: then its caller may count on the key.
+func (f *callFlags) unrecorded(p *loader.Plugin, tool plugins.Tool) string {
+	spec := tool.Spec()
+	ruled := overPolicy(plugins.Rule{}, tool).Effect != nil
+	if f.key == "" || f.effect != "" || spec.Effect != abi.EffectRead || ruled {
+		return ""
+	}
+	for _, t := range p.Manifest.Tools {
+		if p.Prefix+t.Name == spec.Name && t.Effect != abi.EffectRead {
+			return fmt.Sprintf("not recorded: the plugin is linked to nothing that it could change, so "+
+				"its tool only reads; --effect %s says otherwise", t.Effect)
+		}
+	}
+	return ""
+}
+
 // registryFor makes the registry of one call. The ledger's file is opened, and made if need be,
 // only once there is something to record.
 func (a *app) registryFor(tool plugins.Tool, rule plugins.Rule) (*plugins.Registry, error) {
+	rule = overPolicy(rule, tool)
 	effect := tool.Spec().Effect
 	if rule.Effect != nil {
 		effect = *rule.Effect
@@ -74,8 +121,25 @@ func (a *app) registryFor(tool plugins.Tool, rule plugins.Rule) (*plugins.Regist
 		}
 		return registryOf(tool, rule, nil)
 	}
-	a.record = &callLedger{app: a}
+	a.record = &callLedger{openingLedger: openingLedger{app: a}}
 	return registryOf(tool, rule, a.record)
+}
+
+// overPolicy puts what the flags say over what the policy says about the tool.
+func overPolicy(flags plugins.Rule, tool plugins.Tool) plugins.Rule {
+	ruled, ok := tool.(plugins.Ruler)
+	if !ok {
+		return flags
+	}
+	rule := ruled.Rule()
+	if flags.Key != "" {
+		rule.Key = flags.Key
+	}
+	if flags.Effect != nil {
+		rule.Effect = flags.Effect
+	}
+	rule.RetryTimeouts = rule.RetryTimeouts || flags.RetryTimeouts
+	return rule
 }
 
 // nothingToRecord refuses --ledger where it would be ignored.
@@ -108,11 +172,10 @@ func attemptsOf(result plugins.Result, err error) int {
 	return result.Attempts
 }
 
-// callLedger is the ledger of one call. It opens the file when the call begins, and remembers where
-// the call is recorded, for what is told of it.
+// callLedger is the ledger of one call. It remembers where the call is recorded, for what is told of
+// it.
 type callLedger struct {
-	app   *app
-	book  *ledger.SQLite
+	openingLedger
 	place plugins.Place // zero: nothing was recorded
 	key   string
 	held  bool // the call has ended, and its key waits for a person
@@ -128,14 +191,7 @@ func (l *callLedger) at() string {
 
 // Begin implements plugins.Ledger.
 func (l *callLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, error) {
-	if l.book == nil {
-		opened, err := l.app.openLedger(ctx, nil)
-		if err != nil {
-			return plugins.Begun{}, err
-		}
-		l.book = opened
-	}
-	begun, err := l.book.Begin(ctx, in)
+	begun, err := l.openingLedger.Begin(ctx, in)
 	if err == nil && !begun.Done {
 		l.place, l.key = begun.Place, begun.Key
 	}
@@ -144,7 +200,7 @@ func (l *callLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begu
 
 // End implements plugins.Ledger.
 func (l *callLedger) End(ctx context.Context, id string, c plugins.Completion) error {
-	err := l.book.End(ctx, id, c)
+	err := l.openingLedger.End(ctx, id, c)
 	l.held = err != nil || c.State == plugins.Unknown
 	return err
 }

@@ -100,7 +100,13 @@ func (a *app) loaderOptions(ctx context.Context) (*loader.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loader.Options{Engine: engine, Logger: a.log, Called: a.called}, nil
+	operator, err := a.operator()
+	if err != nil {
+		return nil, err
+	}
+	return &loader.Options{
+		Engine: engine, Policies: operator, Logger: a.log, Called: a.called,
+	}, nil
 }
 
 // sandbox gives the engine, which is made when it is first needed and closes with the command.
@@ -120,7 +126,7 @@ func (a *app) sandbox(ctx context.Context) (*host.Engine, error) {
 }
 
 func (a *app) closeAtEnd(what string, closer func() error) {
-	a.atEnd = append(a.atEnd, func() {
+	a.onEnd(func() {
 		if err := closer(); err != nil {
 			a.log.Warn("not closed", "what", what, "error", err)
 		}
@@ -163,9 +169,9 @@ func (c *catalog) offer(t plugins.Tool, mine int) {
 // offered gives the names of p's tools that can be called, in the order of its manifest.
 func (c *catalog) offered(i int) []string {
 	var names []string
-	for _, t := range c.plugins[i].Manifest.Tools {
-		if c.offers(i, t.Name) {
-			names = append(names, t.Name)
+	for _, t := range c.plugins[i].Tools {
+		if name := t.Spec().Name; c.offers(i, name) {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -184,7 +190,7 @@ func (c *catalog) claimant(tool string) (index int, ok bool) {
 	}
 	for i, p := range c.plugins {
 		for _, t := range p.Manifest.Tools {
-			if t.Name == tool {
+			if p.Prefix+t.Name == tool {
 				return i, true
 			}
 		}

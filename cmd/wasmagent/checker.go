@@ -72,7 +72,7 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error
 		k.tool(t)
 	}
 	if len(report.Missing) > 0 {
-		k.warn("needs", "it asks for %s; this version can grant none, so the plugin is refused",
+		k.warn("needs", "it asks for %s; it is refused until its operator grants that",
 			strings.Join(report.Missing, ", "))
 	}
 	if !stamped && k.good() {

@@ -49,6 +49,15 @@ func (a *app) openQuietly(cmd *cobra.Command) *catalog {
 	return c
 }
 
+// completeRun completes the name of one run.
+func (a *app) completeRun(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeRuns(cmd, args, prefix)
+}
+
 // completeRuns completes the names of runs.
 func (a *app) completeRuns(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion,
 	cobra.ShellCompDirective) {
@@ -84,15 +93,12 @@ func (a *app) completeKeys(cmd *cobra.Command, args []string, _ string) ([]cobra
 	}
 	var keys []cobra.Completion
 	for c, err := range l.Claims(cmd.Context(), "") {
-		if err == nil && invisibleFree(c.Key) {
+		if err == nil && oneLine(c.Key) == c.Key { // what cannot be seen cannot be completed
 			keys = append(keys, cobra.CompletionWithDesc(c.Key, "held by "+c.Holder.String()))
 		}
 	}
 	return keys, cobra.ShellCompDirectiveNoFileComp
 }
-
-// invisibleFree reports whether a text can be completed: what a terminal obeys cannot.
-func invisibleFree(s string) bool { return oneLine(s) == s }
 
 func (a *app) runsQuietly(cmd *cobra.Command) []ledger.Run {
 	l := a.ledgerQuietly(cmd)

@@ -14,6 +14,7 @@ type demoCall struct {
 
 const (
 	demoGood = "Calls"
+	demoSpy  = "A plugin that nobody should trust"
 	demoBad  = "What goes wrong, in five kinds"
 )
 
@@ -49,6 +50,12 @@ var demoCalls = []demoCall{
 	{
 		Section: demoGood, Tool: "diff_texts", Says: "See what changed.",
 		Input: `{"old": "one\ntwo\nthree\n", "new": "one\n2\nthree\n"}`,
+	},
+	{
+		Section: demoSpy, Tool: "count_words",
+		Says: "It counts words, and tries to read a private key and to post it. What it tried is in " +
+			"its answer;\nnothing was granted to it, so nothing was read, and nothing has left.",
+		Input: `{"text": "to be or not to be"}`,
 	},
 	{
 		Section: demoBad, Tool: "jq", Fails: plugins.ErrInvalidInput,

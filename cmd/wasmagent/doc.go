@@ -1,5 +1,6 @@
-// Command wasmagent points at a directory of WebAssembly plugins, shows the tools in it and calls
-// them with JSON, each in a sandbox that is given nothing unless its operator says so.
+// Command wasmagent points at a directory of WebAssembly plugins, shows the tools in it, calls them
+// with JSON and has a model call them, each in a sandbox that is given nothing unless its operator
+// says so.
 //
 //	wasmagent demo                          build the example plugins and see all of it at work
 //	wasmagent build ./weather               compile a Go plugin and stamp its manifest in
@@ -7,6 +8,11 @@
 //	wasmagent list                          the tools of the plugin directory
 //	wasmagent inspect weather               what a plugin is, offers and asks for
 //	wasmagent call weather_now -f city=Oslo one call
+//	wasmagent run "Is it cold in Oslo?"     a model answers with the help of the tools
+//	wasmagent chat --session trip           the same, line by line
+//	wasmagent sessions show trip            what was said
+//	wasmagent config                        what counts for runs, and where it comes from
+//	wasmagent ledger recover                what a crash left of calls that must happen once
 //
 // Results are written to stdout and everything else to stderr. With -o json an outcome, good or
 // bad, is one JSON document on stdout. docs/cli.md lists the flags, the exit codes and the shapes
@@ -14,5 +20,7 @@
 //
 // The files: main.go and root.go hold the frame, exits.go the exit codes, problem.go turns every
 // error into what is printed, print.go writes the three forms of output, catalog.go opens plugin
-// directories, and each command has a file of its own.
+// directories, and each command has a file of its own; those of the ledger begin with ledger_.
+// Of what run and chat share, agent.go makes the model, its tools and the session, teller.go tells what
+// happens, ask.go asks for approval, and outcome.go says how a run ended.
 package main

@@ -54,12 +54,13 @@ func TestDocs(t *testing.T) {
 	for _, e := range exits {
 		wants("an exit code", fmt.Sprintf("| %d | `%s` |", e.code, e.kind))
 	}
-	for _, shape := range []any{problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
+	for _, shape := range []any{outcome{}, progressEvent{}, agentProblem{}, sessionJSON{},
+		transcriptJSON{}, sessionChange{}, settingJSON{}, originJSON{}, problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
 		inspectJSON{}, linkJSON{}, memoryJSON{}, checkJSON{}, finding{}, demoJSON{}, demoCallJSON{},
 		versionJSON{}, engineJSON{},
 		compilingJSON{}, limitsJSON{}, progressJSON{}, pointerJSON{},
 		runJSON{}, waitJSON{}, recordJSON{}, failureJSON{}, pendingJSON{}, changeJSON{}, verifyJSON{},
-		tamperJSON{}} {
+		tamperJSON{}, allowJSON{}, sinceJSON{}, revokeJSON{}, lockJSON{}} {
 		for key := range jsonKeys(reflect.TypeOf(shape)) {
 			if !strings.Contains(page, "`"+key+"`") && !strings.Contains(page, `"`+key+`"`) {
 				t.Errorf("docs/cli.md does not tell the key %q of %T", key, shape)
@@ -96,4 +97,12 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	each((&app{}).command())
+	for _, codes := range []string{
+		fmt.Sprintf("%d to %d for the five kinds", exitInvalidInput, exitSerialization),
+		fmt.Sprintf("%d to %d when a key stands in the way", exitCollision, exitUnresolved),
+	} {
+		if long := (&app{}).callCommand().Long; !strings.Contains(strings.ReplaceAll(long, "\n", " "), codes) {
+			t.Errorf("the help of call does not say %q", codes)
+		}
+	}
 }

@@ -14,10 +14,12 @@ const (
 	exitHandler       = 12
 	exitMalformed     = 13
 	exitSerialization = 14
-	exitCollision     = 20
-	exitInFlight      = 21
-	exitUnresolved    = 22
-	exitSettled       = 23
+	exitCollision     = 15
+	exitInFlight      = 16
+	exitUnresolved    = 17
+	exitSettled       = 18
+	exitProvider      = 20
+	exitStopped       = 21
 	exitTimeout       = 124
 	exitInterrupted   = 130
 )
@@ -28,9 +30,13 @@ type exit struct {
 	kind string
 }
 
-// exits lists every way to end but success.
+// exits lists every way to end but success. Where one code has several words, the error itself says
+// which.
 var exits = []exit{
 	{exitHost, "host"},
+	{exitHost, "invalid_session"},
+	{exitHost, "io"},
+	{exitHost, "sdk"},
 	{exitUsage, "usage"},
 	{exitNotAllowed, "not_allowed"},
 	{exitNotFound, "not_found"},
@@ -43,6 +49,15 @@ var exits = []exit{
 	{exitInFlight, "in_flight"},
 	{exitUnresolved, "needs_reconciliation"},
 	{exitSettled, "settled"},
+	{exitProvider, "http"},
+	{exitProvider, "provider"},
+	{exitProvider, "decode"},
+	{exitProvider, "missing_api_key"},
+	{exitProvider, "other"},
+	{exitStopped, "budget"},
+	{exitStopped, "max_iterations"},
+	{exitStopped, "context_limit_exceeded"},
+	{exitStopped, "repeated"},
 	{exitTimeout, "timeout"},
 	{exitInterrupted, "interrupted"},
 }

@@ -163,7 +163,7 @@ func newInspectJSON(j pluginJSON, p *loader.Plugin, f *host.Facts, stamped bool)
 	}
 	if p.Err != nil { // the tools that it would offer
 		for _, t := range p.Manifest.Tools {
-			out.Tools = append(out.Tools, newToolJSON(t, t.Effect))
+			out.Tools = append(out.Tools, newSpecJSON(t))
 		}
 	}
 	for _, im := range f.Imports {

@@ -119,8 +119,7 @@ func (t *toolJSON) effectText() string {
 	if t.Declared == "" {
 		return t.Effect
 	}
-	return fmt.Sprintf("%s: linked to nothing that can change anything; declared %s", t.Effect,
-		t.Declared)
+	return fmt.Sprintf("%s: %s; declared %s", t.Effect, t.why, t.Declared)
 }
 
 func printSchema(w io.Writer, name string, raw json.RawMessage) {

@@ -43,7 +43,7 @@ docs/ledger.md tells the story with an example.`,
 }
 
 func (a *app) ledgerFlag(f *pflag.FlagSet, usage string) {
-	f.StringVar(&a.ledgerFile, "ledger", "", usage+" (else ledger.db in the state directory)")
+	f.Var(&someText{&a.ledgerFile}, "ledger", usage+" (else ledger.db in the state directory)")
 }
 
 // ledgerPath is the file of the ledger.

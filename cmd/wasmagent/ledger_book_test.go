@@ -13,9 +13,9 @@ import (
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
-// bookMain makes a ledger such as a program with long runs leaves: book FILE [COMMAND...]. While the
-// last call of the run session-2 is going on, it runs the command and ends as that did; without one
-// its process simply ends there, as in a crash.
+// bookMain makes a ledger such as a program with long runs leaves: book FILE [COMMAND...]. While
+// the last call of the run session-2 is going on, it runs the command and ends as that did; without
+// one its process simply ends there, as in a crash.
 func bookMain() {
 	if len(os.Args) < 2 {
 		fmt.Fprintln(os.Stderr, "usage: book FILE [COMMAND...]")
@@ -26,7 +26,9 @@ func bookMain() {
 	if err != nil {
 		panic(err)
 	}
-	rooms := map[string]*plugins.Registry{"here": bookRegistry(l, "here"), "there": bookRegistry(l, "there")}
+	rooms := map[string]*plugins.Registry{
+		"here": bookRegistry(l, "here"), "there": bookRegistry(l, "there"),
+	}
 	for i, c := range bookCalls {
 		_, err := rooms[c.scope].Call(ctx, plugins.Call{ID: fmt.Sprint(i), Run: c.run,
 			Position: c.position, Tool: c.tool, Input: json.RawMessage(c.input)})

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,20 +32,55 @@ func (a *app) printChange(c changeJSON, format string, args ...any) error {
 	return err
 }
 
+// tooLong makes what an operator wrote too much of a mistake on the command line.
+func tooLong(err error) error {
+	if limit, ok := errors.AsType[*ledger.LimitError](err); ok {
+		return &usageError{text: limit.Error()}
+	}
+	return err
+}
+
+// undecided says what an operator's command left alone: here nothing was to be called.
+func undecided(err error) error {
+	if e, ok := errors.AsType[*plugins.InFlightError](err); ok && !e.Unresolved {
+		return &stillRunning{e}
+	}
+	return tooLong(err)
+}
+
+// stillRunning is a call that nobody can decide about yet.
+type stillRunning struct{ *plugins.InFlightError }
+
+func (e *stillRunning) Error() string {
+	return fmt.Sprintf("the call %s is still running; nothing was changed", e.Holder)
+}
+
+func (e *stillRunning) Unwrap() error { return e.InFlightError }
+
+// settled adds to the news that something is decided already where that can be seen.
+func (a *app) settled(run string, err error) error {
+	if errors.Is(err, ledger.ErrSettled) || errors.Is(err, ledger.ErrAbandoned) {
+		return &hinted{err, a.showHint(run) + " shows how it came about"}
+	}
+	return err
+}
+
 // unknownResult is the result of a call that happened, when nobody knows its result.
 const unknownResult = "null"
 
 func (a *app) ledgerResolveCommand() *cobra.Command {
-	var happened, didNot string
+	var happened, didNot, reason string
 	cmd := &cobra.Command{
 		Use:   "resolve RUN#POSITION --happened[=JSON | =@FILE] | --did-not-happen REASON",
 		Short: "Record what became of a call that nobody knew about",
 		Long: `Record whether a call happened that was under way when its process died or its caller
 left, or that failed and may have happened all the same. If it happened, its key is
 settled: later calls with the same input get the result that is given here, and the
-tool is not run. If it did not, its key is free, and the next call runs. It cannot be
-taken back. A call that is still running is refused.`,
+tool is not run. If it did not, its key is free, and the next call with it runs. A program
+whose run comes to this call again gets the result, or is told that the call failed. It
+cannot be taken back. A call that is still running is refused.`,
 		Example: `  wasmagent ledger resolve call-6mbwx3vkdlnvtqpe#1 --happened='{"receipt": "R-17"}'
+  wasmagent ledger resolve call-6mbwx3vkdlnvtqpe#1 --happened --reason "on the statement"
   wasmagent ledger resolve call-6mbwx3vkdlnvtqpe#1 --did-not-happen "no charge at the bank"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && cmd.Flags().Changed("happened") {
@@ -59,7 +93,7 @@ taken back. A call that is still running is refused.`,
 		},
 		ValidArgsFunction: a.completePending,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			how, err := a.resolution(cmd, happened, didNot)
+			how, err := a.resolution(cmd, happened, didNot, reason)
 			if err != nil {
 				return err
 			}
@@ -71,12 +105,15 @@ taken back. A call that is still running is refused.`,
 	f.StringVar(&happened, "happened", "",
 		"it happened, with this result: `JSON`, or @FILE; "+unknownResult+" when it is not known")
 	f.Lookup("happened").NoOptDefVal = unknownResult
-	f.StringVar(&didNot, "did-not-happen", "", "it did not happen, and this `reason` tells how you know")
+	f.StringVar(&didNot, "did-not-happen", "",
+		"it did not happen, and this `reason` tells how you know")
+	f.StringVar(&reason, "reason", "", "with --happened, a `text` to record with it")
 	return cmd
 }
 
 // resolution is what the flags say became of a call.
-func (a *app) resolution(cmd *cobra.Command, happened, didNot string) (ledger.Resolution, error) {
+func (a *app) resolution(cmd *cobra.Command, happened, didNot, reason string) (ledger.Resolution,
+	error) {
 	yes, no := cmd.Flags().Changed("happened"), cmd.Flags().Changed("did-not-happen")
 	switch {
 	case yes == no:
@@ -87,6 +124,9 @@ func (a *app) resolution(cmd *cobra.Command, happened, didNot string) (ledger.Re
 	case no && didNot == "":
 		return ledger.Resolution{}, &usageError{text: "--did-not-happen needs a reason",
 			hint: "it stays in the ledger for whoever asks how it was known"}
+	case no && cmd.Flags().Changed("reason"):
+		return ledger.Resolution{}, &usageError{text: "--reason goes with --happened",
+			hint: "--did-not-happen takes its reason itself"}
 	case no:
 		return ledger.Resolution{Reason: didNot}, nil
 	}
@@ -101,7 +141,7 @@ func (a *app) resolution(cmd *cobra.Command, happened, didNot string) (ledger.Re
 			hint: `a text is quoted: --happened='"done"'`,
 		}
 	}
-	return ledger.Resolution{Happened: true, Output: plugins.Output{Value: value}}, nil
+	return ledger.Resolution{Happened: true, Output: plugins.Output{Value: value}, Reason: reason}, nil
 }
 
 func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resolution) error {
@@ -114,127 +154,30 @@ func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resoluti
 		return err
 	}
 	if err := l.Resolve(ctx, at, how); err != nil {
-		return a.noSuchRun(ctx, l, at.Run, err)
+		return a.noSuchRun(ctx, l, at.Run, a.settled(at.Run, undecided(err)))
 	}
 	c := changeJSON{Did: "resolved", Place: at.String(), Outcome: outcomes[plugins.Released]}
+	if err := c.addCall(ctx, l, at); err != nil {
+		return err
+	}
 	if !how.Happened {
-		return a.printChange(c, "resolved %s: it did not happen; the next call runs", at)
+		return a.printChange(c, "resolved %s: it did not happen; the next call with its key runs", at)
 	}
 	c.Outcome = outcomes[plugins.Done]
 	return a.printChange(c, "resolved %s: it happened; later calls get its result", at)
 }
 
-func (a *app) ledgerReleaseCommand() *cobra.Command {
-	var tool, scope, reason string
-	cmd := &cobra.Command{
-		Use:   "release KEY",
-		Short: "Free a key, so that the next call with it runs",
-		Long: `Free a key, whatever became of the call that holds it: the next call with it runs, even
-if an earlier one is recorded as done. To record what became of a call, use "resolve"
-instead. A call that is still running keeps its key. Two tools, or two plugin
-directories, can have keys of the same text; then --tool or --scope says which.`,
-		Args:              takes(1, 1, "one key"),
-		ValidArgsFunction: a.completeKeys,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			wanted := func(c ledger.Claim) bool {
-				return (tool == "" || c.Tool == tool) &&
-					(!cmd.Flags().Changed("scope") || c.Scope == scope)
-			}
-			return a.ledgerRelease(cmd.Context(), args[0], wanted, reason)
-		},
-	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&tool, "tool", "", "the `name` of the tool whose key it is")
-	f.StringVar(&scope, "scope", "", "the `scope` of the key: where the tool's plugin lies")
-	f.StringVar(&reason, "reason", "", "a `text` to record with it")
-	return cmd
-}
-
-func (a *app) ledgerRelease(ctx context.Context, key string, wanted func(ledger.Claim) bool,
-	reason string) error {
-	l, err := a.ledgerThatIs(ctx, nil)
-	if err != nil {
-		return err
-	}
-	claims, err := heldKeys(ctx, l, key)
-	if err != nil {
-		return err
-	}
-	var found []ledger.Claim
-	for _, c := range claims {
-		if wanted(c) {
-			found = append(found, c)
+// addCall tells which call it is about, as its last record has it.
+func (c *changeJSON) addCall(ctx context.Context, l *ledger.SQLite, at plugins.Place) error {
+	for r, err := range l.Records(ctx, at.Run) {
+		if _, tampered := errors.AsType[*ledger.TamperError](err); err != nil && !tampered {
+			return err
+		}
+		if r.Position == at.Position {
+			c.Tool, c.Scope, c.Key = r.Tool, r.Scope, r.Key
 		}
 	}
-	if len(found) == 0 {
-		return a.noSuchKey(ctx, l, key, claims)
-	} else if len(found) > 1 {
-		return &usageError{
-			text: fmt.Sprintf("the key %q is held %d times", key, len(found)),
-			hint: "say which: " + claimsText(found),
-		}
-	}
-	c := found[0]
-	if err := l.Release(ctx, c.Scope, c.Tool, c.Key, reason); err != nil {
-		return err
-	}
-	return a.printChange(
-		changeJSON{Did: "released", Place: c.Holder.String(), Tool: c.Tool, Scope: c.Scope, Key: c.Key},
-		"released the key %q, which %s held: the next call of %s with it runs", c.Key, c.Holder, c.Tool)
-}
-
-// heldKeys lists the claims of a key, or of all.
-func heldKeys(ctx context.Context, l *ledger.SQLite, key string) ([]ledger.Claim, error) {
-	var all []ledger.Claim
-	for c, err := range l.Claims(ctx, key) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
-// noSuchKey is a key that nobody holds, or none of those that are wanted.
-func (a *app) noSuchKey(ctx context.Context, l *ledger.SQLite, key string,
-	claims []ledger.Claim) error {
-	if len(claims) > 0 {
-		return &notFoundError{
-			text: fmt.Sprintf("that tool or scope does not hold the key %q", key),
-			hint: "it is held by " + claimsText(claims),
-		}
-	}
-	all, err := heldKeys(ctx, l, "")
-	if err != nil {
-		return err
-	}
-	var keys []string
-	for _, c := range all {
-		keys = append(keys, c.Key)
-	}
-	return &notFoundError{
-		text: fmt.Sprintf("nobody holds the key %q", key),
-		hint: nearHint(key, keys, `a key begins with its tool's name, such as pay:7; `+
-			a.quoted("show", "RUN")+" shows those of a run"),
-	}
-}
-
-// maxClaims is how many holders of a key an error names.
-const maxClaims = 10
-
-// claimsText tells claims of one key apart, by the flags that do.
-func claimsText(claims []ledger.Claim) string {
-	var words []string
-	for _, c := range claims[:min(len(claims), maxClaims)] {
-		words = append(words, fmt.Sprintf("--tool %s --scope %s (%s)", shellQuote(c.Tool),
-			shellQuote(c.Scope), c.Holder))
-	}
-	text := strings.Join(words, " or ")
-	if more := len(claims) - maxClaims; more > 0 {
-		text += fmt.Sprintf(" or %d more", more)
-	}
-	return text
+	return nil
 }
 
 func (a *app) ledgerAbandonCommand() *cobra.Command {
@@ -246,7 +189,7 @@ func (a *app) ledgerAbandonCommand() *cobra.Command {
 freed. A write of which nobody knows whether it happened still holds its key; "resolve"
 records what became of it. A run whose process lives is refused.`,
 		Args:              takes(1, 1, "one run"),
-		ValidArgsFunction: a.completeRuns,
+		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ledgerAbandon(cmd.Context(), args[0], reason)
 		},
@@ -260,11 +203,18 @@ func (a *app) ledgerAbandon(ctx context.Context, run, reason string) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Abandon(ctx, run, reason); errors.Is(err, ledger.ErrNotFound) {
-		return a.noSuchRun(ctx, l, run, err)
-	} else if err != nil {
+	if err := l.Abandon(ctx, run, reason); err != nil {
+		return a.noSuchRun(ctx, l, run, a.settled(run, undecided(err)))
+	}
+	if err := a.printChange(changeJSON{Did: "abandoned", Run: run},
+		"abandoned %s: nothing begins in it any more", run); err != nil || a.form != "text" {
 		return err
 	}
-	return a.printChange(changeJSON{Did: "abandoned", Run: run},
-		"abandoned %s: nothing begins in it any more", run)
+	all, err := a.runs(ctx, l)
+	for _, r := range all {
+		if waits := len(newRunJSON(&r).Waits); r.Name == run && waits > 0 {
+			a.printWaits(waits)
+		}
+	}
+	return err
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -106,29 +106,32 @@ func (a *app) printRuns(runs []runJSON) error {
 		fmt.Fprintf(a.err, "no runs in %s\n", visible(a.ledgerPath()))
 		return nil
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTARTED\tCALLS\tSTATE\tWAITS FOR A PERSON")
+	rows := [][]string{{"RUN", "STARTED", "CALLS", "STATE", "WAITS FOR A PERSON"}}
 	waits := 0
 	for _, r := range runs {
 		waits += len(r.Waits)
-		line := fmt.Sprintf("%s\t%s\t%d\t%s\t%s", oneLine(r.Run), stamp(r.Started), r.Calls, r.State,
-			waitsText(r.Waits))
-		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
+		rows = append(rows, []string{r.Run, stamp(r.Started), strconv.Itoa(r.Calls), r.State,
+			waitsText(r.Waits)})
 	}
-	if err := w.Flush(); err != nil {
+	if err := writeRows(a.out, rows); err != nil {
 		return err
 	}
 	if waits > 0 {
-		fmt.Fprintf(a.err, "%s tells what to do about %s\n", a.quoted("recover"), count(waits, "call"))
+		a.printWaits(waits)
 	}
 	return nil
+}
+
+// printWaits says how to go on where calls wait for a person.
+func (a *app) printWaits(calls int) {
+	fmt.Fprintf(a.err, "%s tells what to do about %s\n", a.quoted("recover"), count(calls, "call"))
 }
 
 // waitsText names the calls that wait, a few of them.
 func waitsText(waits []waitJSON) string {
 	var words []string
 	for _, w := range waits[:min(len(waits), maxWaits)] {
-		words = append(words, oneLine(fmt.Sprintf("%s (%s)", w.Tool, w.Why)))
+		words = append(words, fmt.Sprintf("%s (%s)", w.Tool, w.Why))
 	}
 	if more := len(waits) - maxWaits; more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
@@ -138,9 +141,3 @@ func waitsText(waits []waitJSON) string {
 
 // maxWaits is how many waiting calls of a run list names.
 const maxWaits = 3
-
-// oneLine is a stranger's text on a line and in a column of ours.
-func oneLine(s string) string { return visible(lineBreaks.Replace(s)) }
-
-// stamp is a time for people, the same on every machine.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -43,6 +43,9 @@ func (p *problem) addLedgerError(err error) {
 	if e, ok := errors.AsType[*plugins.ReconciliationError](err); ok {
 		p.Tool, p.Key, p.Place, p.Input = e.Tool, e.Key, e.Place.String(), e.Input
 	}
+	if e, ok := errors.AsType[*unrecorded](err); ok {
+		p.Value, p.Content = e.given.Value, blocksJSON(e.given.Content)
+	}
 	if e, ok := errors.AsType[*ledger.TamperError](err); ok {
 		p.Place = placeText(e.Run, e.Position)
 	}
@@ -58,7 +61,10 @@ func (p *problem) addRecord(r *callLedger) {
 
 // ledgerHint says what to do about a call or a command that the ledger stopped, or "".
 func (a *app) ledgerHint(err error) string {
-	if a.record != nil && a.record.held {
+	if a.record != nil && a.record.held && errors.Is(err, plugins.ErrOutputSerialization) {
+		return "it has happened, and its key is held until that is recorded: " +
+			a.ledgerCommandLine("resolve", a.record.at(), "--happened") + ", with =JSON for its result"
+	} else if a.record != nil && a.record.held {
 		return "nobody knows whether it happened, and until somebody does its key is held: " +
 			a.resolveHint(a.record.at())
 	}
@@ -70,7 +76,7 @@ func (a *app) ledgerHint(err error) string {
 		if e.Unresolved {
 			return "find out whether it happened, then: " + a.resolveHint(e.Holder.String())
 		}
-		return fmt.Sprintf("call again when it is done; %s shows it", a.showHint(e.Holder.Run))
+		return fmt.Sprintf("try again when it is done; %s shows it", a.showHint(e.Holder.Run))
 	}
 	if e, ok := errors.AsType[*plugins.RunBusyError](err); ok {
 		return fmt.Sprintf("wait until its process has ended; %s shows it", a.showHint(e.Run))
@@ -102,9 +108,10 @@ var fileHints = []struct {
 	hint  string
 }{
 	{ledger.ErrNotLedger, "nothing was written to it; --ledger names another file"},
-	{ledger.ErrNewer, "a newer wasmagent made it, and only that can use it; --ledger names another file"},
+	{ledger.ErrNewer, "a newer wasmagent made it, and only that can use it; --ledger names another"},
 	{ledger.ErrReadOnly, "this user must be able to write the file and its folder"},
+	{ledger.ErrMoved, "put it back where it was, or end this process and start again"},
 	{ledger.ErrFull, "make room on the disk; what is recorded is not lost"},
 	{ledger.ErrBusy, "another process is writing to it all the time; try again when it has ended"},
-	{ledger.ErrDamaged, "keep a copy of it as it is; a backup brings back what was recorded until then"},
+	{ledger.ErrDamaged, "keep a copy of it as it is; a backup has what was recorded until then"},
 }

@@ -32,9 +32,10 @@ func (a *app) ledgerRecoverCommand() *cobra.Command {
 		Short: "Tell what crashes have left, and how to go on",
 		Long: `List the calls that are over without an outcome: their process died, or their caller
 left while they ran, or they failed and may have happened all the same. What may be
-repeated runs again by itself, when it is called again or its run goes on. A write does
-not: a person must find out whether it happened, and the command that records it is
-printed. Nothing is changed, and no file is made.`,
+repeated runs again by itself, when it is called again or its run goes on; a run stops
+at it if its tool counts as a write by then. A write does not run again: a person must
+find out whether it happened, and the command that records it is printed. Nothing is
+changed, and no file is made.`,
 		Args: takes(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.ledgerRecover(cmd.Context()) },
 	}
@@ -85,22 +86,46 @@ var whyTexts = map[string]string{
 	ledger.WhyFailed:  "it failed",
 }
 
+// againUnless is what may still keep a call from running again: the ledger does not know the rules
+// by which it will be called.
+const againUnless = "(if its tool counts as a write by then, its run stops at it until " +
+	"\"wasmagent ledger resolve\" has told)"
+
+// printPending writes what a person must do first.
 func (a *app) printPending(list []pendingJSON) {
 	paint := a.paint(a.out)
-	for i, p := range list {
-		if i > 0 {
-			fmt.Fprintln(a.out)
-		}
-		fmt.Fprintf(a.out, "%s  %s, began %s: %s\n", paint.bold(oneLine(p.Place)),
-			oneLine(callText(p.Tool, p.Effect, p.Key)), stamp(p.Began), whyTexts[p.Why])
-		fmt.Fprintf(a.out, "  input: %s\n", oneLine(shortened(string(p.Input))))
-		if !p.Person {
-			fmt.Fprintln(a.out, "  nothing to do: it runs again when it is called again")
-			continue
-		}
-		fmt.Fprintf(a.out, "  %s\n", paint.yellow("find out whether it happened, then one of:"))
-		for _, command := range p.Commands {
-			fmt.Fprintf(a.out, "    %s\n", oneLine(command))
+	waits, again := []pendingJSON{}, []pendingJSON{}
+	for _, p := range list {
+		if p.Person {
+			waits = append(waits, p)
+		} else {
+			again = append(again, p)
 		}
 	}
+	if len(waits) > 0 {
+		fmt.Fprintln(a.out, paint.bold("Find out whether each of these happened, and record it with one "+
+			"of its commands"))
+	}
+	for _, p := range waits {
+		fmt.Fprintf(a.out, "\n%s\n  input: %s\n", p.text(), oneLine(shortened(string(p.Input))))
+		for _, command := range p.Commands {
+			fmt.Fprintf(a.out, "  %s\n", oneLine(command))
+		}
+	}
+	if len(waits) > 0 && len(again) > 0 {
+		fmt.Fprintln(a.out)
+	}
+	if len(again) > 0 {
+		fmt.Fprintf(a.out, "%s\n%s\n\n", paint.bold("Nothing to do: each of these runs again when it is "+
+			"called again, or its run goes on"), againUnless)
+	}
+	for _, p := range again {
+		fmt.Fprintln(a.out, p.text())
+	}
+}
+
+// text says which call it is and what happened to it.
+func (p *pendingJSON) text() string {
+	return oneLine(fmt.Sprintf("%s  %s, began %s: %s", p.Place, callText(p.Tool, p.Effect, p.Key),
+		stamp(p.Began), whyTexts[p.Why]))
 }

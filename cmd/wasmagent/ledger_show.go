@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -15,57 +14,104 @@ import (
 
 func (a *app) ledgerShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show RUN",
-		Short: "Show the records of a run",
+		Use:   "show RUN[#POSITION]",
+		Short: "Show the records of a run, or of a call in it",
 		Long: `Show what is recorded of a run, in the order in which it was written: an "intent" when
 a call was about to run, a "completion" when it had ended, a "copy" when it got the
 result of another, a "resolution", "release" or "abandon" when an operator decided
 something. In text form inputs and results are shortened; -o json has them whole. A
 record that was changed is marked, and the exit code is 1.`,
-		Args:              takes(1, 1, "one run"),
-		ValidArgsFunction: a.completeRuns,
+		Args:              takes(1, 1, "one run or call"),
+		ValidArgsFunction: a.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ledgerShow(cmd.Context(), args[0])
 		},
 	}
 }
 
-func (a *app) ledgerShow(ctx context.Context, run string) error {
+func (a *app) ledgerShow(ctx context.Context, arg string) error {
+	run, call := arg, ""
+	if at, err := a.placeOf(arg); err == nil {
+		run, call = at.Run, at.String()
+	}
 	l, err := a.ledgerThatIs(ctx, &ledger.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
-	records, changed, err := readRecords(ctx, l, run)
+	print, done := a.recordPrinter()
+	shown := false
+	changed, err := eachRecord(ctx, l, run, func(r *recordJSON) error {
+		if call != "" && r.Place != call {
+			return nil
+		}
+		shown = true
+		return print(r)
+	})
 	if err != nil {
-		return a.noSuchRun(ctx, l, run, err)
+		return a.isKey(ctx, l, run, a.noSuchRun(ctx, l, run, err))
+	} else if !shown && call != "" {
+		return &notFoundError{text: fmt.Sprintf("no call %s in %s", call, a.ledgerPath()),
+			hint: a.quoted("show", run) + " shows the calls of the run"}
 	}
-	if a.form == "text" {
-		err = a.printRecords(records)
-	} else {
-		err = writeList(a, "records", records)
+	if err := done(); err != nil {
+		return err
 	}
-	if err == nil && changed != nil {
-		err = a.tampered(changed)
+	if changed != nil {
+		return a.tampered(changed)
 	}
-	return err
+	return nil
 }
 
-// readRecords reads a run's records. changed joins what is wrong with some of them.
-func readRecords(ctx context.Context, l *ledger.SQLite, run string) (
-	list []recordJSON, changed, err error) {
+// isKey tells which call holds a key that was taken for a run. Other errors stay.
+func (a *app) isKey(ctx context.Context, l *ledger.SQLite, name string, err error) error {
+	missing, ok := errors.AsType[*notFoundError](err)
+	if !ok || name == "" {
+		return err
+	}
+	claims, listErr := heldKeys(ctx, l, keyOf(name))
+	if listErr != nil || len(claims) == 0 {
+		return err
+	}
+	missing.hint = fmt.Sprintf("it is a key: %s shows the call that holds it",
+		a.quoted("show", claims[0].Holder.String()))
+	return missing
+}
+
+// eachRecord goes through a run's records. changed joins what is wrong with some of them.
+func eachRecord(ctx context.Context, l *ledger.SQLite, run string, do func(*recordJSON) error) (
+	changed, err error) {
 	for r, err := range l.Records(ctx, run) {
 		tamper, is := errors.AsType[*ledger.TamperError](err)
 		if err != nil && !is {
-			return nil, nil, err
+			return nil, err
 		}
 		j := newRecordJSON(&r)
 		if is {
 			j.Tampered = tamper.Detail
 			changed = errors.Join(changed, tamper)
 		}
-		list = append(list, j)
+		if err := do(&j); err != nil {
+			return nil, err
+		}
 	}
-	return list, changed, nil
+	return changed, nil
+}
+
+// recordPrinter gives what prints one record and what ends the list. Records may be large, so only
+// the form that is one document keeps them.
+func (a *app) recordPrinter() (print func(*recordJSON) error, done func() error) {
+	list := []recordJSON{}
+	rows := [][]string{{"CALL", "AT", "RECORD", "WHAT"}}
+	switch a.form {
+	case "json":
+		return func(r *recordJSON) error { list = append(list, *r); return nil },
+			func() error { return writeList(a, "records", list) }
+	case "jsonl":
+		return func(r *recordJSON) error { return writeJSON(a.out, a.form, r) },
+			func() error { return nil }
+	}
+	return func(r *recordJSON) error { rows = append(rows, r.row()); return nil },
+		func() error { return writeRows(a.out, rows) }
 }
 
 // tampered ends a command that has shown what is wrong with a ledger. In JSON that is in the
@@ -73,22 +119,18 @@ func readRecords(ctx context.Context, l *ledger.SQLite, run string) (
 func (a *app) tampered(err error) error {
 	if a.form == "text" {
 		p := a.problemOf(err)
-		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).dim("hint:"), visible(p.Hint))
+		fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).dim("hint:"), oneLine(p.Hint))
 	}
 	return &reported{err}
 }
 
-func (a *app) printRecords(records []recordJSON) error {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "CALL\tAT\tRECORD\tWHAT")
-	for _, r := range records {
-		_, position, _ := strings.Cut(r.Place, "#")
-		if position != "" {
-			position = "#" + position
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", position, stamp(r.At), oneLine(r.Kind), oneLine(r.what()))
+// row is the record's line of a table.
+func (r *recordJSON) row() []string {
+	call := ""
+	if _, position, ok := strings.Cut(r.Place, "#"); ok {
+		call = "#" + position
 	}
-	return w.Flush()
+	return []string{call, stamp(r.At), r.Kind, r.what()}
 }
 
 // what tells the record in a few words.
@@ -112,7 +154,7 @@ func (r *recordJSON) words() []string {
 	case ledger.KindCopy:
 		return []string{callText(r.Tool, "", r.Key), "copied from " + r.From}
 	case ledger.KindRelease:
-		return []string{fmt.Sprintf("the key %s is free", r.Key)}
+		return []string{fmt.Sprintf("the key %s is free", keyText(r.Key))}
 	case ledger.KindAbandon:
 		return []string{"nothing begins in this run any more"}
 	}
@@ -156,7 +198,7 @@ func callText(tool, effect, key string) string {
 		more = append(more, effect)
 	}
 	if key != "" {
-		more = append(more, "key "+key)
+		more = append(more, "key "+keyText(key))
 	}
 	if len(more) == 0 {
 		return tool

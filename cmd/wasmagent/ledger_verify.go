@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type verifyJSON struct {
 
 // tamperJSON is a place where it is not.
 type tamperJSON struct {
-	Run    string `json:"run"`
+	Run    string `json:"run"`              // "": it is about the whole file
 	Place  string `json:"place,omitempty"`  // of the call, or of the nearest one
 	Record int    `json:"record,omitempty"` // its number in the run
 	Detail string `json:"detail"`
@@ -131,7 +132,7 @@ func (v *verifyJSON) print(w io.Writer, c palette) {
 	for _, t := range v.Tampered {
 		at := t.Place
 		if at == "" {
-			at = t.Run
+			at = cmp.Or(t.Run, "the file")
 		}
 		if t.Record > 0 {
 			at += fmt.Sprintf(", record %d", t.Record)

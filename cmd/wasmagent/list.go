@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
 )
 
 // pluginJSON is a plugin as list and inspect give it.
@@ -22,6 +23,7 @@ type pluginJSON struct {
 	Tools   []toolJSON `json:"tools"`
 	// Withheld tells which tools are not offered, and why.
 	Withheld []string `json:"withheld,omitempty"`
+	Excluded []string `json:"excluded,omitempty"` // by the operator
 	Error    *problem `json:"error,omitempty"`
 }
 
@@ -32,6 +34,8 @@ type toolJSON struct {
 	Declared     string          `json:"declared_effect,omitempty"` // when it is not Effect
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+
+	why string // Effect is not Declared
 }
 
 func (a *app) listCommand() *cobra.Command {
@@ -78,10 +82,11 @@ func (a *app) pluginJSON(c *catalog, i int) pluginJSON {
 		Tools: []toolJSON{},
 	}
 	for _, t := range p.Manifest.Tools {
-		if c.offers(i, t.Name) {
-			j.Tools = append(j.Tools, newToolJSON(c.tools[t.Name].Spec(), t.Effect))
+		if name := p.Prefix + t.Name; c.offers(i, name) {
+			j.Tools = append(j.Tools, newToolJSON(c.tools[name], t.Effect))
 		}
 	}
+	j.Excluded = p.Excluded
 	for _, err := range p.Withheld {
 		j.Withheld = append(j.Withheld, err.Error())
 	}
@@ -93,15 +98,28 @@ func (a *app) pluginJSON(c *catalog, i int) pluginJSON {
 }
 
 // newToolJSON makes the form of a tool whose author declared an effect.
-func newToolJSON(t abi.ToolSpec, declared abi.Effect) toolJSON {
-	j := toolJSON{
+func newToolJSON(tool plugins.Tool, declared abi.Effect) toolJSON {
+	j := newSpecJSON(tool.Spec())
+	if j.Effect == declared.String() {
+		return j
+	}
+	j.Declared = declared.String()
+	switch {
+	case overPolicy(plugins.Rule{}, tool).Effect != nil:
+		j.why = "the policy says so"
+	case j.Effect == abi.EffectRead.String():
+		j.why = "linked to nothing that can change anything"
+	default:
+		j.why = "granted what can change something"
+	}
+	return j
+}
+
+func newSpecJSON(t abi.ToolSpec) toolJSON {
+	return toolJSON{
 		Name: t.Name, Description: t.Description, Effect: t.Effect.String(),
 		InputSchema: schemaJSON(t.InputSchema), OutputSchema: schemaJSON(t.OutputSchema),
 	}
-	if declared != t.Effect {
-		j.Declared = declared.String()
-	}
-	return j
 }
 
 // schemaJSON gives a schema's text as JSON. A text that is no JSON is given as a string.
@@ -143,6 +161,12 @@ func (a *app) printListText(c *catalog) error {
 	case rows == 0:
 		fmt.Fprintf(a.err, "no tools in %s\n", c.origin)
 	}
+	a.tellWithheld(c)
+	return nil
+}
+
+// tellWithheld says what is not offered, and why.
+func (a *app) tellWithheld(c *catalog) {
 	paint := a.paint(a.err)
 	told := map[string]bool{} // a name that several plugins claim is a reason of each
 	for _, p := range c.plugins {
@@ -153,7 +177,6 @@ func (a *app) printListText(c *catalog) error {
 			}
 		}
 	}
-	return nil
 }
 
 // reasons tells why p or some of its tools are not offered.

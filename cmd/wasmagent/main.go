@@ -4,9 +4,9 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
+
+	"github.com/spf13/pflag"
 
 	"github.com/wasmagent/wasmagent/host"
 )
@@ -32,17 +32,32 @@ func compileCommand() []string {
 }
 
 // run is the whole command: it carries out args and gives the exit code. Results go to out and
-// everything else to err, so that a pipe sees results only. An interrupt cancels what is going on;
-// a second one ends the process the hard way.
+// everything else to err, so that a pipe sees results only.
 func run(ctx context.Context, args []string, in io.Reader, out, err io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
-
 	a := &app{in: in, out: out, err: err}
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	ctx, stop := a.signals.watch(ctx)
+	defer stop()
 	defer a.close()
 	root := a.command()
 	root.SetArgs(args)
 	cmd, e := root.ExecuteContextC(ctx)
+	if !a.started {
+		a.form = formOf(args, a.form)
+	}
 	return a.finish(cmd.CommandPath(), e)
+}
+
+// formOf is the form of results that args ask for, also behind a mistake that kept the rest from
+// being read; else it is form.
+func formOf(args []string, form string) string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.Usage = func() {}
+	f.StringVarP(&form, "output", "o", form, "")
+	_ = f.Parse(args) // whoever reads it all tells of mistakes
+	return form
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -131,3 +132,30 @@ func cut(s string, n int) string {
 	}
 	return string([]rune(s)[:n-1]) + "…"
 }
+
+// writeRows lines up a table whose last cells may be empty.
+func writeRows(w io.Writer, rows [][]string) error {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		for _, c := range cells {
+			fmt.Fprintf(t, "%s\t", oneLine(c))
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneLine is a stranger's text on a line and in a column of ours.
+func oneLine(s string) string { return visible(lineBreaks.Replace(s)) }
+
+// stamp is a time for people, the same on every machine.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -36,15 +36,21 @@ func (e *hinted) Unwrap() error { return e.error }
 // reported is an error that its command has told all about already.
 type reported struct{ error }
 
+func (e *reported) Unwrap() error { return e.error }
+
 // problem is an error as it is printed, and its JSON form.
 type problem struct {
-	Kind      string          `json:"kind"`
-	Cause     string          `json:"cause,omitempty"`
-	Tool      string          `json:"tool,omitempty"`
-	Plugin    string          `json:"plugin,omitempty"`
-	Digest    string          `json:"digest,omitempty"`
-	Path      string          `json:"path,omitempty"`
-	Needs     []string        `json:"needs,omitempty"`
+	Kind   string   `json:"kind"`
+	Cause  string   `json:"cause,omitempty"`
+	Tool   string   `json:"tool,omitempty"`
+	Plugin string   `json:"plugin,omitempty"`
+	Digest string   `json:"digest,omitempty"`
+	Path   string   `json:"path,omitempty"`
+	Needs  []string `json:"needs,omitempty"`
+	// Approval, Changed and Allow tell of a plugin that is not allowed; see loader.NotAllowedError.
+	Approval  bool            `json:"approval,omitempty"`
+	Changed   []string        `json:"changed,omitempty"`
+	Allow     string          `json:"allow,omitempty"`
 	Code      string          `json:"code,omitempty"`
 	Pointer   string          `json:"pointer,omitempty"`
 	Problems  []pointerJSON   `json:"problems,omitempty"`
@@ -59,10 +65,15 @@ type problem struct {
 	Place      string          `json:"place,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Unresolved bool            `json:"unresolved,omitempty"`
-	Attempts   int             `json:"attempts,omitempty"` // when there was more than one
-	Message    string          `json:"message"`
-	Hint       string          `json:"hint,omitempty"`
-	Exit       int             `json:"exit"`
+	// Value and Content are a result that could not be recorded.
+	Value   json.RawMessage `json:"value,omitempty"`
+	Content []blockJSON     `json:"content,omitempty"`
+
+	Attempts int    `json:"attempts,omitempty"` // when there was more than one
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
+	agentProblem
+	Exit int `json:"exit"`
 }
 
 // pointerJSON is one thing wrong with a value, and the JSON pointer of its place.
@@ -95,19 +106,29 @@ func (a *app) finish(command string, err error) int {
 
 // problemOf decides what became of a command that ended with err.
 func (a *app) problemOf(err error) problem {
-	p := problem{Exit: a.exitOf(err), Message: err.Error()}
-	p.Kind = kindOf(p.Exit)
+	p := problem{Message: err.Error(), Tool: a.tool}
+	p.Exit, p.Kind = a.exitOf(err)
 	p.addToolError(err)
 	p.addLoadError(err)
 	p.addLedgerError(err)
+	p.addAgentError(err)
 	p.addRecord(a.record)
 	p.Hint = a.hintOf(p.Exit, err)
 	return p
 }
 
-// exitOf classifies err. A tool error comes first, since a plugin's own time limit matches a
-// context error too.
-func (a *app) exitOf(err error) int {
+// exitOf classifies err: its exit code and the word for it.
+func (a *app) exitOf(err error) (code int, kind string) {
+	code = a.codeOf(err)
+	if c, word, ok := agentExit(err); ok && code == exitHost {
+		return c, word
+	}
+	return code, kindOf(code)
+}
+
+// codeOf is the exit code of all errors but the agent's. A tool error comes first, since a plugin's
+// own time limit matches a context error too.
+func (a *app) codeOf(err error) int {
 	var tool *plugins.ToolError
 	if errors.As(err, &tool) {
 		return toolExits[tool.Kind]
@@ -127,8 +148,9 @@ func (a *app) exitOf(err error) int {
 	}
 	var missing *notFoundError
 	var denied *loader.NotAllowedError
+	var refused *notAgreedError
 	switch {
-	case errors.As(err, &denied):
+	case errors.As(err, &denied), errors.As(err, &refused):
 		return exitNotAllowed
 	case errors.As(err, &missing):
 		return exitNotFound
@@ -193,6 +215,7 @@ func (p *problem) addLoadError(err error) {
 	var denied *loader.NotAllowedError
 	if errors.As(err, &denied) {
 		p.Plugin, p.Path, p.Needs = denied.Plugin, denied.Path, denied.Needs
+		p.Approval, p.Changed, p.Allow = denied.Approval, denied.Changed, denied.Allow
 	}
 }
 
@@ -202,6 +225,7 @@ func (a *app) hintOf(code int, err error) string {
 	var missing *notFoundError
 	var failure *abi.Failure
 	var more *hinted
+	var refused *notAgreedError
 	if hint := a.ledgerHint(err); hint != "" {
 		return hint
 	}
@@ -212,16 +236,20 @@ func (a *app) hintOf(code int, err error) string {
 		return usage.hint
 	case errors.As(err, &missing):
 		return missing.hint
+	case errors.As(err, &refused):
+		return refused.hint
 	case errors.As(err, &failure) && failure.Permanent:
 		return "trying again cannot help: the tool says that it will fail the same way"
+	}
+	if hint := agentHint(err); hint != "" {
+		return hint
 	}
 	var limit *host.LimitError
 	var trap *host.TrapError
 	var spec *loader.SpecError
 	switch {
 	case errors.As(err, &limit):
-		return "ask for less at a time; limits are the host's defaults, and only a program that " +
-			"embeds it sets others"
+		return "ask for less at a time, or set the plugin's limits in its section of the policy"
 	case errors.As(err, &trap) && code == exitHost:
 		return "the plugin's own code broke while it was loaded: its author must mend it"
 	case errors.As(err, &spec):
@@ -229,11 +257,15 @@ func (a *app) hintOf(code int, err error) string {
 	}
 	switch code {
 	case exitNotAllowed:
-		return a.inspectHint(err) + " shows what the plugin asks for; this version can grant none of it"
+		return a.allowHint(err) + a.inspectHint(err) + " shows what the plugin asks for"
 	case exitInvalidInput:
 		var carriage *transcode.CarriageError
 		if errors.As(err, &carriage) {
 			return "the input is a JSON object; for single fields there is -f name=value"
+		}
+		if errors.As(err, &failure) {
+			return "the input fits the schema, and the tool refused it; " + a.inspectHint(err) +
+				" shows what it says of its input"
 		}
 		return a.inspectHint(err) + " shows the schema of the tool's input"
 	case exitMissingKey:
@@ -244,6 +276,20 @@ func (a *app) hintOf(code int, err error) string {
 		return "give --timeout more time, or none"
 	}
 	return ""
+}
+
+// allowHint is the command that allows a plugin of a directory that was named, which the error's own
+// text cannot know of.
+func (a *app) allowHint(err error) string {
+	var denied *loader.NotAllowedError
+	if !errors.As(err, &denied) || len(a.dirs) == 0 {
+		return ""
+	}
+	words := []string{denied.Allow}
+	for _, dir := range a.dirs {
+		words = append(words, "-p", shellQuote(dir))
+	}
+	return `here that is "` + strings.Join(words, " ") + `"; `
 }
 
 // inspectHint is the command that shows what err is about.
@@ -269,7 +315,7 @@ func (p *problem) print(w io.Writer, c palette) {
 	fact, rest, long := strings.Cut(p.Message, "\n")
 	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(fact))
 	if p.Hint != "" {
-		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), visible(p.Hint))
+		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), oneLine(p.Hint))
 	}
 	if p.DetailsError != "" {
 		fmt.Fprintf(w, "%s left out, %s\n", c.dim("details:"), visible(p.DetailsError))

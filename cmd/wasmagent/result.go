@@ -42,12 +42,29 @@ func (a *app) printResult(tool string, r plugins.Result) error {
 		Place: a.record.at(), Copied: r.Copied, Notes: r.Notes,
 	}
 	if r.Copied {
-		out.From = r.From.String()
+		out.From = r.Place.String()
 	}
 	if r.Attempts > 1 {
 		out.Attempts = r.Attempts
 	}
 	return writeJSON(a.out, a.form, out)
+}
+
+// unrecorded is the error of a ledger that could not take down what a call gave.
+type unrecorded struct {
+	error
+	given plugins.Output
+}
+
+func (e *unrecorded) Unwrap() error { return e.error }
+
+// tellUnrecorded tells what a call gave that nobody will find in the ledger. In JSON it is part of
+// the error.
+func (a *app) tellUnrecorded(r plugins.Result, err error) error {
+	if a.form == "text" {
+		err = errors.Join(err, a.printResultText(r))
+	}
+	return &unrecorded{err, r.Output}
 }
 
 func blocksJSON(blocks []abi.Block) []blockJSON {
@@ -65,7 +82,7 @@ func (a *app) printResultText(r plugins.Result) error {
 		fmt.Fprintf(a.err, "note: %s\n", visible(note))
 	}
 	if r.Copied {
-		fmt.Fprintf(a.err, "copied from %s: the tool was not run\n", visible(r.From.String()))
+		fmt.Fprintf(a.err, "copied from %s: the tool was not run\n", visible(r.Place.String()))
 	}
 	var errs []error
 	for _, b := range r.Content {

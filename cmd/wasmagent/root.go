@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,10 +15,20 @@ import (
 	"golang.org/x/term"
 
 	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/policy"
 )
 
 // errTimeout is the cause of a context that --timeout ended.
-var errTimeout = errors.New("--timeout passed")
+var errTimeout error = &endError{"--timeout passed", context.DeadlineExceeded}
+
+// endError is the cause of a context that ended, of the class that the context's own error is of.
+type endError struct {
+	text  string
+	class error
+}
+
+func (e *endError) Error() string { return e.text }
+func (e *endError) Unwrap() error { return e.class }
 
 // app is one run of the command: its streams and what the global flags said.
 type app struct {
@@ -28,24 +37,36 @@ type app struct {
 
 	dirs      []string // -p
 	target    string   // the tool, plugin or file of the command, as it was typed
+	tool      string   // the name of the tool that was called
 	form      string   // -o: text, json or jsonl
 	timeout   time.Duration
 	logLevel  string
 	logFormat string
 	noColor   bool
 
+	configFile string         // --config; "" is that of the configuration directory
+	policy     *policy.Policy // nil until something is opened
+
 	ledgerFile string      // --ledger; "" is that of the state directory
 	record     *callLedger // of the call, when it is to be recorded
+
+	limits  host.Limits // of plugins; zero fields are the host's defaults
+	signals signals
+	status  *statusLine // of stderr
+	typed   *lineReader // of stdin, once lines of it are wanted
 
 	ctx     context.Context // the running command's, for telling how it ended
 	started bool            // flags and arguments were good: errors from here on are no usage errors
 	log     *slog.Logger
 	engine  *host.Engine // nil until something is opened
-	atEnd   []func()
 
-	mu   sync.Mutex                // guards took
-	took map[string]host.CallStats // what the last call of a tool took, until it is logged
+	mu    sync.Mutex // guards the rest
+	atEnd []func()
+	took  map[string]host.CallStats // what the last call of a tool took, until it is logged
 }
+
+// configShort is the configuration file's place in the configuration directory.
+const configShort = "wasmagent/wasmagent.toml"
 
 var (
 	forms      = []string{"text", "json", "jsonl"}
@@ -58,10 +79,10 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wasmagent",
 		Short: "Call the tools of WebAssembly plugins, each in its sandbox",
-		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it and
-calls them with JSON. A plugin runs in a sandbox that is given nothing: no files, no
-network, no environment. When a call goes wrong, the error says exactly what went
-wrong and who must act.
+		Long: `wasmagent points at a directory of WebAssembly plugins, shows the tools in it, calls
+them with JSON, and has a model call them. A plugin runs in a sandbox that is given
+nothing, no files, no network, no environment, but what you allow it. When a call
+goes wrong, the error says exactly what went wrong and who must act.
 
 Start with "wasmagent demo" in a clone of the repository.`,
 		Args:              a.noSuchCommand,
@@ -75,7 +96,9 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	root.SetErr(a.err)
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
-		a.checkCommand(), a.callCommand(), a.ledgerCommand(), a.versionCommand())
+		a.checkCommand(), a.callCommand(), a.runCommand(), a.chatCommand(), a.sessionsCommand(),
+		a.configCommand(), a.allowCommand(), a.revokeCommand(), a.lockCommand(),
+		a.ledgerCommand(), a.versionCommand())
 	return root
 }
 
@@ -84,6 +107,9 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.SortFlags = false
 	f.StringArrayVarP(&a.dirs, "plugins", "p", nil,
 		"a plugin `directory`, repeatable (else $"+envPlugins+", ./plugins, the data directory)")
+	f.StringVar(&a.configFile, "config", "",
+		"the user's `file` with policy and settings (else "+configShort+" in the "+
+			"configuration directory)")
 	f.StringVarP(&a.form, "output", "o", "text", "`form` of results: text, json or jsonl")
 	f.DurationVar(&a.timeout, "timeout", 0, "end the command after this `duration`, such as 5s")
 	f.StringVar(&a.logLevel, "log-level", "warn", "`level` of the log: debug, info, warn or error")
@@ -110,7 +136,7 @@ func (a *app) noSuchCommand(root *cobra.Command, args []string) error {
 	}
 	return &usageError{
 		text: fmt.Sprintf("no command %q", args[0]),
-		hint: nearHint(args[0], names, `"wasmagent --help" shows the commands`),
+		hint: nearHint(args[0], names, fmt.Sprintf("%q shows the commands", root.CommandPath()+" --help")),
 	}
 }
 
@@ -147,11 +173,12 @@ func (a *app) prepare(c *cobra.Command, _ []string) error {
 	a.ctx = c.Context()
 	if a.timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(a.ctx, a.timeout, errTimeout)
-		a.atEnd = append(a.atEnd, cancel)
+		a.onEnd(cancel)
 		a.ctx = ctx
 		c.SetContext(ctx)
 	}
-	a.log = newLogger(a.err, a.logLevel, a.logFormat)
+	a.status = &statusLine{w: a.err}
+	a.log = newLogger(a.status, a.logLevel, a.logFormat)
 	a.started = true
 	return nil
 }
@@ -174,13 +201,23 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 // stopped, and nobody waits for it.
 const closeGrace = time.Second
 
+// onEnd has f called when the command ends.
+func (a *app) onEnd(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.atEnd = append(a.atEnd, f)
+}
+
 // close gives back what the command opened, the last thing first.
 func (a *app) close() {
 	early := a.ctx != nil && a.ctx.Err() != nil
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, f := range slices.Backward(a.atEnd) {
+		a.mu.Lock()
+		list := a.atEnd
+		a.mu.Unlock()
+		for _, f := range slices.Backward(list) {
 			f()
 		}
 	}()

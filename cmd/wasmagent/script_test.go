@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,6 +30,8 @@ func TestMain(m *testing.M) {
 		"tiny":      tinyMain,
 		"interrupt": func() { signalMain(syscall.SIGINT) },
 		"killed":    func() { signalMain(syscall.SIGKILL) },
+		"while":     whileMain,
+		"together":  togetherMain,
 		"held":      heldMain,
 		"tamper":    tamperMain,
 		"book":      bookMain,
@@ -79,7 +83,7 @@ func setup(env *testscript.Env) error {
 	return writeGoMod(env.WorkDir)
 }
 
-// condition tells whether the user may do everything, so that no file can be kept from being written.
+// condition tells whether the user may do everything, so that no file can be kept from them.
 func condition(name string) (bool, error) {
 	if name == "root" {
 		return os.Geteuid() == 0, nil
@@ -164,7 +168,7 @@ func differ(got, want any) string {
 	return fmt.Sprintf(" is %v, want %v", got, want)
 }
 
-// capture keeps what the pattern's first group matches in stdout, or in stderr, as a variable of the
+// capture keeps what the pattern's first group matches in stdout or stderr as a variable of the
 // script.
 func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
@@ -182,30 +186,69 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 // signalMain runs a command until it writes a line with the first argument to stderr, then sends it
 // the signal and ends as the command did: with 137, as a shell says it, when it was killed.
 func signalMain(signal syscall.Signal) {
-	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	os.Exit(atLine(os.Args[1], os.Args[2:], os.Stdout, func(p *os.Process) {
+		if err := p.Signal(signal); err != nil {
+			panic(err)
+		}
+	}))
+}
+
+// whileMain runs two commands: while LINE COMMAND... -- COMMAND.... The second runs when the first
+// has written the line to stderr; the first is interrupted when the second is over, and what it
+// writes is not shown. It ends as the second did.
+func whileMain() {
+	split := slices.Index(os.Args, "--")
+	code := -1
+	atLine(os.Args[1], os.Args[2:split], io.Discard, func(p *os.Process) {
+		code = during(os.Args[split+1:])
+		if err := p.Signal(syscall.SIGINT); err != nil {
+			panic(err)
+		}
+	})
+	os.Exit(code)
+}
+
+// togetherMain runs a command so many times at once: together N COMMAND.... What becomes of each is
+// in what it writes.
+func togetherMain() {
+	n, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() { during(os.Args[2:]) })
+	}
+	group.Wait()
+}
+
+// atLine runs a command, does something once it has written the line to stderr, and gives its exit
+// code. What it writes goes to out, and to stderr unless that is discarded.
+func atLine(line string, command []string, out io.Writer, do func(*os.Process)) int {
+	cmd := exec.Command(command[0], command[1:]...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		panic(err)
 	}
-	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+	cmd.Stdin, cmd.Stdout = os.Stdin, out
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		fmt.Fprintln(os.Stderr, lines.Text())
-		if strings.Contains(lines.Text(), os.Args[1]) {
-			if err := cmd.Process.Signal(signal); err != nil {
-				panic(err)
-			}
+		if out != io.Discard {
+			fmt.Fprintln(os.Stderr, lines.Text())
+		}
+		if strings.Contains(lines.Text(), line) {
+			do(cmd.Process)
 		}
 	}
-	err = cmd.Wait()
-	switch code := cmd.ProcessState.ExitCode(); {
-	case code < 0:
-		os.Exit(128 + int(signal))
-	case err != nil:
-		os.Exit(code)
+	if err := cmd.Wait(); err == nil {
+		return 0
 	}
+	if code := cmd.ProcessState.ExitCode(); code >= 0 {
+		return code
+	}
+	return 128 + int(syscall.SIGKILL)
 }
 
 // heldMain runs a command whose stdin gives nothing and does not end, and ends as the command did.

@@ -39,6 +39,9 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			InputSchema: greetSchema, OutputSchema: `{"type": "object"}`,
 		}}}
 	},
+	"reads": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{{Name: name, Effect: abi.EffectRead}}}
+	},
 	"stamped": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Stamp: true}
 	},
@@ -100,11 +103,24 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 			m.Global("externref", true, asm.RefNull("externref"))
 		}}
 	},
+	"frail_fail":   frail(hosttest.Fail(abi.Failure{Message: "no funds"})),
+	"frail_trap":   frail(hosttest.Trap),
+	"frail_loop":   frail(hosttest.Loop),
+	"frail_grow":   frail(hosttest.Grow(1000)),
+	"frail_babble": frail(hosttest.Reply([]byte{0x81, 0xa2, 'o', 'k', 0xc1})),
+	"frail_nan":    frail(ok(abi.AppendFloat64(nil, math.NaN()))),
 	"chatty": body(hosttest.Then(
 		hosttest.Print(1, "to stdout\n"), hosttest.Print(2, "to stderr"), hosttest.Echo)),
 	"doomed": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Initialize: hosttest.Then(
 			hosttest.Print(2, "panic: bad \"name\"\n\ngoroutine 1 [running]:\n"), hosttest.Trap)}
+	},
+	"memo": func(name string) hosttest.Plugin {
+		return hosttest.Plugin{Name: name, Needs: abi.Needs{KV: &abi.KVNeed{}}}
+	},
+	"memo2": func(name string) hosttest.Plugin { // the same, and another file
+		return hosttest.Plugin{Name: name, Needs: abi.Needs{KV: &abi.KVNeed{}},
+			Tools: []abi.ToolSpec{{Name: name, Description: "Another one."}}}
 	},
 	"settings": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Needs: abi.Needs{Config: []abi.ValueNeed{{Name: "region"}}}}
@@ -135,6 +151,9 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 func body(b hosttest.Body) func(string) hosttest.Plugin {
 	return func(name string) hosttest.Plugin { return hosttest.Plugin{Name: name, Call: b} }
 }
+
+// frail is a plugin that ends badly when it is called with the text hosttest.Bad, and else well.
+func frail(bad hosttest.Body) func(string) hosttest.Plugin { return body(hosttest.OnBad(bad)) }
 
 func ok(value abi.Raw) hosttest.Body {
 	return reply(&abi.Reply{Outcome: abi.OutcomeOK, Value: value})

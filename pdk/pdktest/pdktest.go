@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -37,6 +38,12 @@ type Host struct {
 	Deadline  time.Duration  // what is left of the call's time; 0 is no deadline
 	Cancelled bool           // what the plugin is told when it asks
 	Config    map[string]any // the operator's values
+
+	// Respond plays the servers; nil: all requests are denied.
+	Respond func(*pdk.Request) (*pdk.Response, error)
+	// Remembers is what the plugin's key-value space has in it, by key, before and after calls; nil:
+	// the space is denied. Quotas are not played.
+	Remembers map[string]pdk.Raw
 
 	Logs     []string       // the lines that calls logged, each after its level: "warn: ..."
 	Progress []abi.Progress // what calls told of their progress
@@ -83,10 +90,14 @@ func (h *Host) Call(tool, args string) (result string, err error) {
 	}
 	q := abi.Request{Tool: tool, CallID: "test", Attempt: max(1, h.Attempt), IdempotencyKey: h.Key,
 		DeadlineMS: h.Deadline.Milliseconds(), Input: input}
-	b := guest.Self.Serve(&player{h, time.Now()}, abi.AppendRequest(nil, &q), nil)
+	p := &player{Host: h, start: time.Now(), space: maps.Clone(h.Remembers)}
+	b := guest.Self.Serve(p, abi.AppendRequest(nil, &q), nil)
 	reply, err := abi.ParseReply(b)
 	if err != nil {
 		return "", &Error{"malformed_result", err}
+	}
+	if reply.Outcome == abi.OutcomeOK || reply.Outcome == abi.OutcomeContent {
+		h.Remembers = p.space
 	}
 	return finish(spec, &reply)
 }
@@ -197,6 +208,7 @@ func problems(dst []string, e *jsonschema.ValidationError) []string {
 type player struct {
 	*Host
 	start time.Time
+	space map[string]pdk.Raw // as this call sees it
 }
 
 var levels = [...]string{"debug: ", "info: ", "warn: ", "error: "}

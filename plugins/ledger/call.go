@@ -9,12 +9,12 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// Begin implements plugins.Ledger. The claim and the intent are one transaction, and on the disk when
-// it returns.
+// Begin implements plugins.Ledger. The claim and the intent are one transaction, and on the disk
+// when it returns.
 func (l *SQLite) Begin(ctx context.Context, in plugins.Intent) (begun plugins.Begun, err error) {
 	defer l.wrap(&err)
-	if l.w == nil {
-		return begun, ErrReadOnly
+	if err := l.mayWrite(); err != nil {
+		return begun, err
 	}
 	if err := checkIntent(&in); err != nil {
 		return begun, err
@@ -24,66 +24,81 @@ func (l *SQLite) Begin(ctx context.Context, in plugins.Intent) (begun plugins.Be
 		begun, intent, err = l.begin(t, &in)
 		return err
 	}, func() { l.forget(intent) })
-	return begun, err
+	if err != nil {
+		return plugins.Begun{}, err
+	}
+	return begun, nil
 }
 
 // begin is Begin in a transaction.
 func (l *SQLite) begin(t *tx, in *plugins.Intent) (plugins.Begun, *Record, error) {
-	s, h, c, err := l.look(t, in)
+	s, err := l.look(t, in)
 	if err != nil {
 		return plugins.Begun{}, nil, err
 	}
-	v, err := decide(in, s)
+	v, err := decide(in, &s.situation)
 	if err != nil {
 		return plugins.Begun{}, nil, err
 	}
 	switch v.step {
 	case stepReplay:
-		begun, err := l.replay(t, h.answer)
+		begun, err := l.replay(t, s.history.answer)
 		return begun, nil, err
 	case stepCopy:
-		begun, err := l.copy(t, in, &v, c)
+		begun, err := l.copy(t, in, &v, s.claim)
 		return begun, nil, err
 	}
-	begun, intent := l.start(t, in, &v, c)
+	begun, intent := l.start(t, in, &v, s.claim)
 	return begun, intent, t.err
 }
 
+// sight is what the ledger holds about a call that wants to begin.
+type sight struct {
+	situation
+	history *history // of its place
+	claim   *claim   // of its key
+}
+
 // look finds out what decide must know.
-func (l *SQLite) look(t *tx, in *plugins.Intent) (*situation, *history, *claim, error) {
-	s := &situation{}
-	var h *history
+func (l *SQLite) look(t *tx, in *plugins.Intent) (_ *sight, err error) {
+	s := &sight{}
 	if in.Run != "" {
-		run := t.run(in.Run)
-		s.abandoned = run.abandoned
-		var err error
-		if run.found && run.owner != l.owner.name {
-			if s.busy, err = aliveIn(l.owners(), run.owner); err != nil {
-				return nil, nil, nil, err
-			}
-		}
-		if run.found {
-			place := plugins.Place{Run: in.Run, Position: in.Position}
-			if h, err = t.history(place); err != nil {
-				return nil, nil, nil, err
-			}
-			if h != nil {
-				h.alive = l.isRunning(place)
-				s.past = &h.past
-			}
+		if err := l.lookAtRun(t, in, s); err != nil {
+			return nil, err
 		}
 	}
 	at, claims := slotOf(in, s.past)
 	if !claims || s.past != nil && s.past.known {
-		return s, h, nil, t.err
+		return s, t.err
 	}
-	c := t.claim(at)
-	if c == nil {
-		return s, h, nil, t.err
+	if s.claim = t.claim(at); s.claim != nil {
+		s.holder, err = l.holder(t, s.claim)
 	}
-	var err error
-	s.holder, err = l.holder(t, c)
-	return s, h, c, err
+	if err == nil {
+		err = t.err
+	}
+	return s, err
+}
+
+// lookAtRun finds out what is known of a call's run and of its place in it.
+func (l *SQLite) lookAtRun(t *tx, in *plugins.Intent, s *sight) (err error) {
+	run := t.run(in.Run)
+	if !run.found {
+		return t.err
+	}
+	s.abandoned = run.abandoned
+	if run.owner != l.owner.name {
+		if s.busy, err = aliveIn(l.owners(), run.owner); err != nil {
+			return err
+		}
+	}
+	place := plugins.Place{Run: in.Run, Position: in.Position}
+	if s.history, err = t.history(place); err != nil || s.history == nil {
+		return err
+	}
+	s.history.alive = !s.history.ended && l.isRunning(place)
+	s.past = &s.history.past
+	return nil
 }
 
 // holder is what a claim says of its call. Whether an unsettled one may go on is up to the records.
@@ -122,7 +137,8 @@ func (l *SQLite) isRunning(p plugins.Place) bool {
 }
 
 // start records the intent of a call that may run, and its claim.
-func (l *SQLite) start(t *tx, in *plugins.Intent, v *verdict, held *claim) (plugins.Begun, *Record) {
+func (l *SQLite) start(t *tx, in *plugins.Intent, v *verdict, held *claim) (plugins.Begun,
+	*Record) {
 	if v.free {
 		l.letGo(t, held, l.owner.name, "its process ended and its tool may be called again")
 	}

@@ -28,8 +28,10 @@ func at(where string) {
 // writer is the one goroutine of a process that writes to a ledger. A commit waits for the disk, so
 // whatever is queued meanwhile goes into the next one together.
 type writer struct {
-	conn *sql.Conn
-	wait time.Duration
+	conn  *sql.Conn
+	same  *prepared // conn
+	wait  time.Duration
+	sound func() error // tells why nothing may be written
 
 	mu     sync.Mutex
 	queue  []*op
@@ -47,12 +49,14 @@ type op struct {
 	done chan struct{}
 }
 
-func newWriter(ctx context.Context, db *sql.DB, wait time.Duration) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, wait time.Duration, sound func() error) (*writer,
+	error) {
 	conn, err := impatient(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{conn: conn, wait: wait, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	w := &writer{conn: conn, same: prepare(conn), wait: wait, sound: sound,
+		wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go w.run()
 	return w, nil
 }
@@ -132,7 +136,7 @@ func (w *writer) close() error {
 	w.signal()
 	w.mu.Unlock()
 	<-w.stopped
-	return w.conn.Close()
+	return errors.Join(w.same.close(), w.conn.Close())
 }
 
 func (w *writer) run() {
@@ -189,11 +193,9 @@ func finish(batch []*op, err error) {
 // none of them has happened.
 func (w *writer) transact(batch []*op) error {
 	at("begun")
-	t := &tx{conn: w.conn, now: time.Now()}
-	for _, o := range batch {
-		if o.err = o.do(t); t.err != nil {
-			break
-		}
+	t := &tx{w: w, now: time.Now(), err: w.sound()}
+	for i := 0; i < len(batch) && t.err == nil; i++ {
+		batch[i].err = batch[i].do(t)
 	}
 	if t.err == nil {
 		at("before commit")
@@ -236,8 +238,8 @@ func begin(ctx context.Context, conn *sql.Conn, wait time.Duration, idle func() 
 }
 
 // How long a process sleeps before it tries again to get hold of the file. Transactions take a few
-// hundred microseconds, and SQLite's own waiting sleeps up to a tenth of a second at a time, so that
-// a busy process would starve the others.
+// hundred microseconds, and SQLite's own waiting sleeps up to a tenth of a second at a time, so
+// that a busy process would starve the others.
 const (
 	minPause = 100 * time.Microsecond
 	maxPause = 2 * time.Millisecond

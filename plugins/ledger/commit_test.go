@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
@@ -143,10 +144,14 @@ func TestCallerLeavesTheQueue(t *testing.T) {
 	}
 }
 
-// TestCallerLeavesAFileThatIsHeld has a caller who leaves while another process has the file.
+// TestCallerLeavesAFileThatIsHeld has a caller who leaves while another process has the file. Then
+// nothing waits for that process any more, and the ledger can be closed.
 func TestCallerLeavesAFileThatIsHeld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
-	l := open(t, path)
+	l, err := ledger.Open(t.Context(), path, &ledger.Options{Wait: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
 	release := hold(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -158,8 +163,11 @@ func TestCallerLeavesAFileThatIsHeld(t *testing.T) {
 	queued(l, 1)
 	cancel()
 	wg.Wait()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
 	release()
-	if have := sees(t, l, intent("a", 1)); have != "runs" {
+	if have := sees(t, open(t, path), intent("a", 1)); have != "runs" {
 		t.Errorf("the call that was taken out: %s", have)
 	}
 }

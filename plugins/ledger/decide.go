@@ -59,10 +59,10 @@ type verdict struct {
 }
 
 // slotOf is the slot that a call claims, and whether it claims any: a call that is run again keeps
-// the one it had.
+// the one it had. One that had none takes what has been declared since.
 func slotOf(in *plugins.Intent, p *past) (slot, bool) {
 	s := slot{in.Scope, in.Tool, in.Key}
-	if p != nil {
+	if p != nil && p.slot.key != "" {
 		s = p.slot
 	}
 	return s, s.key != "" && effectOf(in, p) != abi.EffectRead
@@ -96,8 +96,10 @@ func decide(in *plugins.Intent, s *situation) (verdict, error) {
 		return verdict{}, &plugins.DivergedError{Place: place, Tool: in.Tool, Recorded: p.slot.tool}
 	case p.known:
 		return verdict{step: stepReplay, slot: p.slot, effect: p.effect}, nil
-	case p.alive && !p.ended:
+	case p.alive:
 		return verdict{}, &plugins.InFlightError{Tool: in.Tool, Key: p.slot.key, Holder: place}
+	case p.slot.scope != in.Scope: // a namesake, which would settle the other one's key
+		return verdict{}, &plugins.DivergedError{Place: place, Tool: in.Tool, Recorded: p.slot.tool}
 	}
 	// It began, and nobody knows what became of it: its process died, or its caller left.
 	v, err := decideSlot(in, s)

@@ -14,7 +14,8 @@ import (
 )
 
 // pay calls the tool pay with the key 1 at a place, or outside any run.
-func (w *world) pay(t *testing.T, l plugins.Ledger, run string, position int) (plugins.Result, error) {
+func (w *world) pay(t *testing.T, l plugins.Ledger, run string, position int) (plugins.Result,
+	error) {
 	t.Helper()
 	r, err := w.registry(l)
 	if err != nil {
@@ -59,8 +60,8 @@ func TestTwoRacingRunsOneKey(t *testing.T) {
 	w.wantPaid(t, 1)
 }
 
-// TestKillBetweenClaimAndIntent kills where one would be recorded and not the other: there is no such
-// place, since both are one transaction. Before its commit there is neither, after it both.
+// TestKillBetweenClaimAndIntent kills where one would be recorded and not the other: there is no
+// such place, since both are one transaction. Before its commit there is neither, after it both.
 func TestKillBetweenClaimAndIntent(t *testing.T) {
 	t.Run("before the commit", func(t *testing.T) {
 		w := &world{dir: t.TempDir()}
@@ -117,7 +118,7 @@ func TestKillDuringKeyedWrite(t *testing.T) {
 	resolve(t, second, place, ledger.Resolution{Happened: true, Output: gives(`{"paid": true}`)})
 
 	res, err := w.pay(t, third, "third", 1)
-	if err != nil || !res.Copied || res.From != place || string(res.Value) != `{"paid": true}` {
+	if err != nil || !res.Copied || res.Place != place || string(res.Value) != `{"paid": true}` {
 		t.Errorf("the third run: want a copy, have %+v, %v", res, err)
 	}
 	res, err = w.pay(t, third, "earlier", 1)
@@ -157,31 +158,5 @@ func TestMarkersStayData(t *testing.T) {
 	}
 	if n, err := w.count("forge", "1"); n != 1 || err != nil {
 		t.Errorf("executed %d times, %v", n, err)
-	}
-}
-
-func resolve(t *testing.T, l *ledger.SQLite, at plugins.Place, how ledger.Resolution) {
-	t.Helper()
-	if err := l.Resolve(t.Context(), at, how); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantClaims(t *testing.T, l *ledger.SQLite, want ...ledger.Claim) {
-	t.Helper()
-	var have []ledger.Claim
-	for c, err := range l.Claims(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		have = append(have, c)
-	}
-	if len(have) != len(want) {
-		t.Fatalf("have %+v, want %+v", have, want)
-	}
-	for i := range want {
-		if have[i] != want[i] {
-			t.Errorf("have %+v, want %+v", have[i], want[i])
-		}
 	}
 }

@@ -14,6 +14,7 @@ var (
 	ErrBusy      = errors.New("another process keeps the ledger for itself")
 	ErrReadOnly  = errors.New("the ledger can only be read")
 	ErrDamaged   = errors.New("the ledger is damaged")
+	ErrMoved     = errors.New("a file of the ledger was moved or deleted while it was open")
 	ErrClosed    = errors.New("the ledger is closed")
 	ErrNotLedger = errors.New("not a ledger") // the file was left as it was
 	ErrNewer     = errors.New("a ledger of a newer version of this program")
@@ -32,17 +33,29 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the %s has %d bytes, a ledger takes at most %d", e.What, e.Size, e.Max)
 }
 
+// UnsafeError is a ledger that another user could change. Nothing was written to it.
+type UnsafeError struct {
+	Path   string // of the file or folder
+	Detail string // what is wrong with it
+	Do     string // what to do about it, with what to type
+}
+
+func (e *UnsafeError) Error() string { return fmt.Sprintf("%s: %s; %s", e.Path, e.Detail, e.Do) }
+
 // TamperError is a place where the ledger is not as it was written: a record was changed or is
 // gone, or a table that is made of the records says otherwise.
 type TamperError struct {
-	Run      string
-	Position int // of the call that the record is about, or of the nearest one; 0: of none
-	Record   int // its number in the run's chain, from 1; 0 when no single record is meant
+	Run      string // "": the whole file
+	Position int    // of the call that the record is about, or of the nearest one; 0: of none
+	Record   int    // its number in the run's chain, from 1; 0 when no single record is meant
 	Detail   string
 }
 
 func (e *TamperError) Error() string {
 	at := fmt.Sprintf("run %q", e.Run)
+	if e.Run == "" {
+		at = "the file"
+	}
 	if e.Position > 0 {
 		at = plugins.Place{Run: e.Run, Position: e.Position}.String()
 	}

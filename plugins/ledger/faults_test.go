@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
@@ -121,6 +122,26 @@ func TestOwnersAreCleared(t *testing.T) {
 	}
 }
 
+// TestTwoAskAtOnce has somebody ask whether a dead process lives while another one does.
+func TestTwoAskAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	leave(t, path, intent("a", 1), nil)
+	l := open(t, path)
+	for r, err := range l.Records(t.Context(), "a") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := flock.New(filepath.Join(path+"-owners", r.Who+".lock"))
+		if asked, err := other.TryRLock(); err != nil || !asked {
+			t.Fatal(asked, err)
+		}
+		defer other.Close()
+	}
+	if have := sees(t, l, intent("a", 1)); have != "parked" {
+		t.Errorf("have %s", have)
+	}
+}
+
 func owners(t *testing.T, path string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path+"-owners", "*"))
@@ -143,12 +164,18 @@ func TestFaults(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := open(t, filepath.Join(t.TempDir(), "l.db"))
 			running := begin(t, l, intent("a", 1))
+			end(t, l, begin(t, l, intent("b", 1)), paid)
 			if err := l.Pragma(test.on); err != nil {
 				t.Fatal(err)
 			}
 			big := intent("a", 2)
 			big.Input = bytes.Repeat([]byte("1"), 1<<20)
 			if b, err := l.Begin(t.Context(), big); !errors.Is(err, test.want) {
+				t.Errorf("want %v, have %+v, %v", test.want, b, err)
+			}
+			other := intent("b", 2)
+			other.Input = big.Input
+			if b, err := l.Begin(t.Context(), other); !errors.Is(err, test.want) {
 				t.Errorf("want %v, have %+v, %v", test.want, b, err)
 			}
 			large := plugins.Completion{State: plugins.Done, Output: gives(string(big.Input))}
@@ -162,6 +189,9 @@ func TestFaults(t *testing.T) {
 				t.Errorf("the call whose end is not recorded: %s", have)
 			}
 			end(t, l, begin(t, l, big), large)
+			if err := l.Abandon(t.Context(), "b", ""); err != nil {
+				t.Errorf("a run of which nothing runs: %v", err)
+			}
 			if err := l.Verify(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -192,6 +222,18 @@ func TestDamage(t *testing.T) {
 				t.Errorf("want ErrDamaged, have %v", err)
 			}
 		})
+	}
+}
+
+// TestLostIndex takes away what only SQLite looks for.
+func TestLostIndex(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	if err := os.WriteFile(path, history(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, "PRAGMA writable_schema = 1; DELETE FROM sqlite_schema WHERE name = 'records_place'")
+	if err := open(t, path).Verify(t.Context()); !errors.Is(err, ledger.ErrDamaged) {
+		t.Errorf("want ErrDamaged, have %v", err)
 	}
 }
 
@@ -256,117 +298,51 @@ func TestBusy(t *testing.T) {
 	begin(t, l, intent("a", 1))
 }
 
+// TestClosed checks that whatever is asked of a closed ledger says that it is closed, also when it
+// is closed while somebody looks at it.
 func TestClosed(t *testing.T) {
-	l := open(t, filepath.Join(t.TempDir(), "l.db"))
-	if err := errors.Join(l.Close(), l.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Begin(t.Context(), intent("a", 1)); !errors.Is(err, ledger.ErrClosed) {
-		t.Errorf("want ErrClosed, have %v", err)
-	}
-}
-
-// TestLimits checks that what is as long as it may be is taken, and what is longer is not.
-func TestLimits(t *testing.T) {
-	l := open(t, filepath.Join(t.TempDir(), "l.db"))
-	memory := new(ledger.Memory)
-	text := func(n int) string { return strings.Repeat("x", n) }
-	for what, in := range map[string]func(*plugins.Intent, int){
-		"run":   func(in *plugins.Intent, over int) { in.Run = text(ledger.MaxRun + over) },
-		"scope": func(in *plugins.Intent, over int) { in.Scope = text(ledger.MaxScope + over) },
-		"tool":  func(in *plugins.Intent, over int) { in.Tool = text(64 + over) },
-		"key":   func(in *plugins.Intent, over int) { in.Key = text(ledger.MaxKey + over) },
-		"input": func(in *plugins.Intent, over int) { in.Input = []byte(text(ledger.MaxInput + over)) },
-	} {
-		for over := range 2 {
-			for _, l := range []plugins.Ledger{l, memory} {
-				one := intent(what, 1)
-				one.Run = what
-				in(&one, over)
-				_, err := l.Begin(t.Context(), one)
-				_, tooLong := errors.AsType[*ledger.LimitError](err)
-				if tooLong != (over == 1) || !tooLong && err != nil {
-					t.Errorf("%s, %d over the limit: %v", what, over, err)
-				}
-			}
-		}
-	}
-	for _, name := range []string{"-a", ".a", "a b", "a#1", "a/b", "ä", "a\n", "a\x00"} {
-		for _, l := range []plugins.Ledger{l, memory} {
-			if _, err := l.Begin(t.Context(), intent(name, 1)); err == nil {
-				t.Errorf("the run's name %q was taken", name)
-			}
-		}
-	}
-	begin(t, l, intent("A9._:@+=-", 1))
-	if err := l.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestLimitOfResults checks that a result which is too large to be kept leaves a call of which
-// nothing is copied, and nothing runs again.
-func TestLimitOfResults(t *testing.T) {
-	dir := t.TempDir()
-	for i, l := range []plugins.Ledger{open(t, filepath.Join(dir, "l.db")), new(ledger.Memory)} {
-		value := bytes.Repeat([]byte("1"), ledger.MaxOutput+1)
-		at, over := intent("a", 1), intent("a", 2)
-		end(t, l, begin(t, l, at), plugins.Completion{State: plugins.Done, Output: gives(string(value[1:]))})
-		b := begin(t, l, over)
-		err := l.End(t.Context(), b.ID, plugins.Completion{State: plugins.Done, Output: gives(string(value))})
-		if _, ok := errors.AsType[*ledger.LimitError](err); !ok {
-			t.Errorf("ledger %d: want a *LimitError, have %v", i, err)
-		}
-		if have := sees(t, l, over); have != "parked" {
-			t.Errorf("ledger %d: %s", i, have)
-		}
-		if have := sees(t, l, at); len(have) != ledger.MaxOutput {
-			t.Errorf("ledger %d: a result of %d bytes", i, len(have))
-		}
-	}
-}
-
-// TestLongCallIDsAreCut has an ID that is cut within a character.
-func TestLongCallIDsAreCut(t *testing.T) {
-	l := open(t, filepath.Join(t.TempDir(), "l.db"))
-	for position, id := range []string{strings.Repeat("x", ledger.MaxCallID),
-		strings.Repeat("x", ledger.MaxCallID-1) + "äöü"} {
-		in := intent("a", position+1)
-		in.CallID = id
-		begin(t, l, in)
-	}
-	var have []int
-	for r, err := range l.Records(t.Context(), "a") {
+	path := filepath.Join(t.TempDir(), "l.db")
+	leave(t, path, intent("a", 1), nil)
+	for _, opts := range []*ledger.Options{nil, {ReadOnly: true}} {
+		l, err := ledger.Open(t.Context(), path, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		have = append(have, len(r.CallID))
-	}
-	if want := fmt.Sprint([]int{ledger.MaxCallID, ledger.MaxCallID - 1}); fmt.Sprint(have) != want {
-		t.Errorf("IDs of %v bytes, want %s", have, want)
+		for range l.Records(t.Context(), "a") {
+			if err := errors.Join(l.Close(), l.Close()); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		for what, err := range afterwards(t.Context(), l) {
+			if !errors.Is(err, ledger.ErrClosed) {
+				t.Errorf("%s: want ErrClosed, have %v", what, err)
+			}
+		}
 	}
 }
 
-// TestOddTextIsKept has keys that no file should be confused by.
-func TestOddTextIsKept(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "l.db")
-	l := open(t, path)
-	keys := []string{"pay:", "pay:a\x00b", "pay:a", "pay:\xff", "pay:'; DROP TABLE records; --", "pay:ä"}
-	for n, key := range keys {
-		in := intent("a", n+1)
-		in.Key, in.InputHash = key, sha256.Sum256([]byte(key))
-		end(t, l, begin(t, l, in), plugins.Completion{State: plugins.Done,
-			Output: gives(fmt.Sprint(n))})
+// afterwards asks everything of a ledger.
+func afterwards(ctx context.Context, l *ledger.SQLite) map[string]error {
+	_, err := l.Begin(ctx, intent("a", 1))
+	all := map[string]error{
+		"begin":   err,
+		"resolve": l.Resolve(ctx, at1, ledger.Resolution{Happened: true}),
+		"release": l.Release(ctx, "s", "pay", "pay:a1", ""),
+		"abandon": l.Abandon(ctx, "a", ""),
+		"verify":  l.Verify(ctx),
 	}
-	if err := errors.Join(l.Verify(t.Context()), l.Close()); err != nil {
-		t.Fatal(err)
+	for _, err := range l.Runs(ctx) {
+		all["runs"] = err
 	}
-	l = open(t, path)
-	for n, key := range keys {
-		in := intent("b", n+1)
-		in.Key, in.InputHash = key, sha256.Sum256([]byte(key))
-		if have := sees(t, l, in); have != fmt.Sprint(n) {
-			t.Errorf("key %q: %s, want %d", key, have, n)
-		}
+	for _, err := range l.Records(ctx, "a") {
+		all["records"] = err
 	}
+	for _, err := range l.Claims(ctx, "") {
+		all["claims"] = err
+	}
+	for _, err := range l.Recover(ctx) {
+		all["recover"] = err
+	}
+	return all
 }

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
@@ -24,19 +26,21 @@ import (
 const (
 	childRole = "WASMAGENT_LEDGER_CHILD" // a key of children
 	childDir  = "WASMAGENT_LEDGER_DIR"
-	childKill = "WASMAGENT_LEDGER_KILL" // at which boundary it kills itself, from 1; or the name of one
+	childKill = "WASMAGENT_LEDGER_KILL" // at which boundary it does so to itself, from 1, or its name
 )
 
 var children = map[string]func(*world) error{
-	"rich": func(w *world) error { return w.playChild(rich) },
-	"pay":  func(w *world) error { return w.playChild(rich[:1]) },
-	"race": raceChild,
+	"rich":       func(w *world) error { return w.playChild(rich) },
+	"pay":        func(w *world) error { return w.playChild(rich[:1]) },
+	"race":       raceChild(raceKeys),
+	"short race": raceChild(raceKeysShort),
 }
 
 func TestMain(m *testing.M) {
 	role := os.Getenv(childRole)
 	if role == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
+		return
 	}
 	w := &world{dir: os.Getenv(childDir)}
 	w.step = killAt(os.Getenv(childKill))

@@ -121,7 +121,7 @@ func (m *Memory) start(in *plugins.Intent, v *verdict, c *memoryCall) plugins.Be
 		}
 		m.resize(c, int64(len(c.input)))
 	}
-	c.effect, c.alive, c.ended = v.effect, true, false
+	c.slot, c.effect, c.alive, c.ended = v.slot, v.effect, true, false
 	if v.claim {
 		m.claims[v.slot] = c
 	}
@@ -152,7 +152,7 @@ func (m *Memory) copy(in *plugins.Intent, v *verdict, held *memoryCall) plugins.
 		if c == nil {
 			c = m.hold(in, v)
 		}
-		c.ended, c.known, c.input = true, true, nil
+		c.slot, c.ended, c.known, c.input = v.slot, true, true, nil
 		c.output, c.from = held.output, held.place
 		m.resize(c, size(c.output))
 	}

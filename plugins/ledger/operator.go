@@ -20,10 +20,10 @@ type Resolution struct {
 
 // Resolve records what became of a call: one whose process died, one whose caller left, or a write
 // that failed and holds its key. If it happened, its key is settled, and later calls get the output
-// given here; if not, its key is free. The run of a call that had no outcome gets the output too, or
-// a failure that says that an operator recorded that it did not happen; a run that was told of a
-// failure keeps that. A call that may still be running is refused with a *plugins.InFlightError, one
-// that is known with ErrSettled.
+// given here; if not, its key is free. The run of a call that had no outcome gets the output too,
+// or a failure that says that an operator recorded that it did not happen; a run that was told of a
+// failure keeps that. A call that may still be running is refused with a *plugins.InFlightError,
+// one that is known with ErrSettled.
 func (l *SQLite) Resolve(ctx context.Context, at plugins.Place, how Resolution) (err error) {
 	defer l.wrap(&err)
 	if err := how.check(); err != nil {
@@ -116,8 +116,8 @@ func (l *SQLite) mayResolve(t *tx, at plugins.Place, h *history) error {
 }
 
 // Release frees a key, whatever became of the call that holds it: the next call with it will run. A
-// call that may still be running keeps its key: *plugins.InFlightError. What the call's own run gets
-// as its answer is not changed.
+// call that may still be running keeps its key: *plugins.InFlightError. What the call's own run
+// gets as its answer is not changed.
 func (l *SQLite) Release(ctx context.Context, scope, tool, key, reason string) (err error) {
 	defer l.wrap(&err)
 	if len(reason) > MaxReason {
@@ -203,7 +203,7 @@ func (l *SQLite) isBusy(run *run) (bool, error) {
 
 // repeatable lists the unsettled claims of a run's idempotent calls.
 func (l *SQLite) repeatable(t *tx, name string) ([]*claim, error) {
-	held, err := readClaims(context.Background(), t.conn, "WHERE run = ? AND settled = 0", name)
+	held, err := readClaims(context.Background(), t.w.conn, "WHERE run = ? AND settled = 0", name)
 	if err != nil {
 		t.err = err
 		return nil, err
@@ -223,8 +223,8 @@ func (l *SQLite) repeatable(t *tx, name string) ([]*claim, error) {
 
 // write carries out an operator's verb.
 func (l *SQLite) write(ctx context.Context, do func(*tx) error) error {
-	if l.w == nil {
-		return ErrReadOnly
+	if err := l.mayWrite(); err != nil {
+		return err
 	}
 	return l.w.commit(ctx, do, nil)
 }

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -32,11 +33,16 @@ func sees(t *testing.T, l plugins.Ledger, in plugins.Intent) string {
 	b, err := l.Begin(t.Context(), in)
 	held, inFlight := errors.AsType[*plugins.InFlightError](err)
 	_, parked := errors.AsType[*plugins.ReconciliationError](err)
+	_, collides := errors.AsType[*plugins.CollisionError](err)
 	switch {
+	case collides:
+		return "collision"
 	case parked:
 		return "parked"
 	case inFlight && held.Unresolved:
 		return "unresolved"
+	case inFlight:
+		return "in flight"
 	case errors.Is(err, ledger.ErrAbandoned):
 		return "abandoned"
 	case err != nil:
@@ -71,7 +77,8 @@ func TestResolve(t *testing.T) {
 	}{
 		{"a write that died, happened", intent("a", 1), nil, happened, `{"id": 7}`, `{"id": 7}`},
 		{"a write that died, happened, no output", intent("a", 1), nil, quiet, `null`, `null`},
-		{"a write that died, happened, content", intent("a", 1), nil, blocks, "content seen", "content seen"},
+		{"a write that died, happened, content", intent("a", 1), nil, blocks, "content seen",
+			"content seen"},
 		{"a write that died, did not happen", intent("a", 1), nil, not, didNot, "runs"},
 		{"an unkeyed write that died, happened", unkeyed, nil, happened, `{"id": 7}`, "runs"},
 		{"an unkeyed write that died, did not happen", unkeyed, nil, not, didNot, "runs"},
@@ -183,6 +190,90 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// TestLostClaim has a call that died, the release of its key by an operator, and another run that
+// takes the key. The call's own place gets a copy of what that gave; else a write still waits for
+// its resolution.
+func TestLostClaim(t *testing.T) {
+	other := func(id string) *plugins.Intent {
+		in := intent("a", 1)
+		in.Run, in.InputHash = "b", sha256.Sum256([]byte(id))
+		return &in
+	}
+	same := intent("a", 1)
+	same.Run = "b"
+	tests := []struct {
+		name       string
+		next       *plugins.Intent // nil: nobody takes the key
+		done       bool
+		write, put string // what the place of a write and of an idempotent call gets
+	}{
+		{"the key is free", nil, false, "parked", "runs"},
+		{"the same input gave a result", &same, true, `"paid"`, `"paid"`},
+		{"the same input is running", &same, false, "parked", "in flight"},
+		{"another input gave a result", other("x"), true, "parked", "collision"},
+	}
+	for _, test := range tests {
+		for _, effect := range []abi.Effect{abi.EffectWrite, abi.EffectIdempotent} {
+			t.Run(test.name+", "+effect.String(), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "l.db")
+				in := intent("a", 1)
+				in.Effect = effect
+				leave(t, path, in, nil)
+				l := open(t, path)
+				if err := l.Release(t.Context(), in.Scope, in.Tool, in.Key, ""); err != nil {
+					t.Fatal(err)
+				}
+				if test.next != nil {
+					if b := begin(t, l, *test.next); test.done {
+						end(t, l, b, paid)
+					}
+				}
+				want := test.write
+				if effect == abi.EffectIdempotent {
+					want = test.put
+				}
+				if have := sees(t, l, in); have != want {
+					t.Errorf("have %s, want %s", have, want)
+				}
+				if want == "parked" { // its resolution does nothing to what is another call's now
+					resolve(t, l, at1, ledger.Resolution{Reason: "no"})
+				}
+				if err := l.Verify(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestRunAgainKeepsTheClaim checks that a call which is run again neither gives up its key nor
+// claims it a second time, and claims one that it gets only then.
+func TestRunAgainKeepsTheClaim(t *testing.T) {
+	for _, first := range []string{"pay:a1", ""} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		in := intent("a", 1)
+		in.Effect, in.Key = abi.EffectIdempotent, first
+		leave(t, path, in, nil)
+		l := open(t, path)
+		in.Key = "pay:a1"
+		end(t, l, begin(t, l, in), paid)
+		var kinds []string
+		for r, err := range l.Records(t.Context(), "a") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, r.Kind)
+		}
+		if have := strings.Join(kinds, " "); have != "intent intent completion" {
+			t.Errorf("first %q: recorded %s", first, have)
+		}
+		wantClaims(t, l, ledger.Claim{Scope: "s", Tool: "pay", Key: "pay:a1", Holder: at1, Settled: true})
+		if err := l.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAbandon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l.db")
 	idempotent := intent("a", 2)
@@ -223,69 +314,13 @@ func TestAbandon(t *testing.T) {
 	if err := other.Abandon(t.Context(), "b", ""); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("want ErrNotFound, have %v", err)
 	}
+	for p, err := range other.Recover(t.Context()) {
+		if err != nil || p.Place != at1 {
+			t.Errorf("nobody waits for %s (%v)", p.Place, err)
+		}
+	}
 	resolve(t, other, at1, ledger.Resolution{Reason: "no"}) // a given up run's write is still resolved
 	if err := other.Verify(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestRunsAndRecover(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "l.db")
-	idempotent, quiet := intent("a", 2), intent("a", 5)
-	idempotent.Effect, quiet.Key = abi.EffectIdempotent, ""
-	l := open(t, path)
-	begin(t, l, intent("a", 1))
-	begin(t, l, idempotent)
-	end(t, l, begin(t, l, intent("a", 3)), down)
-	end(t, l, begin(t, l, intent("a", 4)), left)
-	end(t, l, begin(t, l, quiet), down) // a failed write without a key waits for nobody
-	end(t, l, begin(t, l, intent("a", 6)), paid)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	live := open(t, path)
-	begin(t, live, intent("b", 1))
-
-	l, err := ledger.Open(t.Context(), path, &ledger.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	var runs []string
-	for r, err := range l.Runs(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Started.IsZero() || r.Abandoned || r.Live != (r.Name == "b") {
-			t.Errorf("have %+v", r)
-		}
-		runs = append(runs, r.Name)
-		if want := map[string][3]int{"a": {6, 10, 4}, "b": {1, 1, 0}}[r.Name]; [3]int{r.Calls, r.Records,
-			len(r.Pending)} != want {
-			t.Errorf("have %+v, want %v", r, want)
-		}
-	}
-	if strings.Join(runs, " ") != "a b" {
-		t.Errorf("runs %q", runs)
-	}
-	var have []string
-	for p, err := range l.Recover(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		line := p.Place.String() + " " + p.Why + " " + string(p.Input)
-		if p.Person {
-			line += " person"
-		}
-		have = append(have, line)
-	}
-	want := []string{
-		`a#1 crashed {"id":"a1"} person`,
-		`a#2 crashed {"id":"a2"}`,
-		`a#3 failed {"id":"a3"} person`,
-		`a#4 stopped {"id":"a4"} person`,
-	}
-	if a, b := strings.Join(have, "\n"), strings.Join(want, "\n"); a != b {
-		t.Errorf("have\n%s\nwant\n%s", a, b)
 	}
 }

@@ -35,6 +35,7 @@ func newOwner(dir string) (*owner, error) {
 		if err != nil {
 			return nil, err
 		}
+		at("owner locked")
 		if locked && o.exists() {
 			return o, nil
 		}

@@ -18,33 +18,40 @@ const (
 	WhyFailed  = "failed"  // the tool's failure is known, but not whether its effect happened
 )
 
-// readRun reads how a run stands.
-func (l *SQLite) readRun(ctx context.Context, conn *sql.Conn, name string) (*Run, error) {
-	r := &Run{Name: name}
-	var owner string
-	var head []byte
-	err := conn.QueryRowContext(ctx, selectRun, name).Scan(&owner, &r.Records, &head, &r.Abandoned)
+// survey is a look at all runs at one moment. What is the same for many is asked once.
+type survey struct {
+	l     *SQLite
+	conn  *prepared
+	held  map[plugins.Place]bool // the calls whose keys are not settled
+	lives map[string]bool        // owners that were asked for; a dead one never lives again
+}
+
+func (l *SQLite) newSurvey(ctx context.Context, conn *sql.Conn) (*survey, error) {
+	held, err := readClaims(ctx, conn, "WHERE settled = 0")
 	if err != nil {
 		return nil, err
 	}
-	if r.Live, err = l.isOwner(owner); err != nil {
+	s := &survey{l: l, conn: prepare(conn), held: map[plugins.Place]bool{}, lives: map[string]bool{}}
+	for _, c := range held {
+		s.held[c.place] = true
+	}
+	return s, nil
+}
+
+// run reads how a run stands.
+func (s *survey) run(ctx context.Context, row *run) (*Run, error) {
+	r := &Run{Name: row.name, Records: row.records, Abandoned: row.abandoned}
+	var err error
+	if r.Live, err = s.owns(row.owner); err != nil {
 		return nil, err
 	}
-	calls, err := l.readCalls(ctx, conn, r)
+	calls, err := s.readCalls(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	r.Calls = len(calls)
-	held, err := readClaims(ctx, conn, "WHERE run = ? AND settled = 0", name)
-	if err != nil {
-		return nil, err
-	}
-	holds := map[int]bool{}
-	for _, c := range held {
-		holds[c.place.Position] = true
-	}
 	for _, position := range slices.Sorted(maps.Keys(calls)) {
-		p, err := l.pending(calls[position], holds[position], r.Abandoned)
+		p, err := s.pending(calls[position], r.Abandoned)
 		if err != nil {
 			return nil, err
 		}
@@ -55,20 +62,33 @@ func (l *SQLite) readRun(ctx context.Context, conn *sql.Conn, name string) (*Run
 	return r, nil
 }
 
-// isOwner reports whether the process of that name has the ledger open.
-func (l *SQLite) isOwner(name string) (bool, error) {
-	if l.owner != nil && l.owner.name == name {
+// owns reports whether the process of that name has the ledger open.
+func (s *survey) owns(name string) (lives bool, err error) {
+	if s.l.owner != nil && s.l.owner.name == name {
 		return true, nil
 	}
-	return aliveIn(l.owners(), name)
+	lives, asked := s.lives[name]
+	if !asked {
+		lives, err = aliveIn(s.l.owners(), name)
+		s.lives[name] = lives
+	}
+	return lives, err
+}
+
+// isAlive reports whether the call of an intent, which has not ended, may still be running.
+func (s *survey) isAlive(intent *Record) (bool, error) {
+	if s.l.owner != nil && intent.Who == s.l.owner.name {
+		return s.l.isRunning(intent.place()), nil
+	}
+	return s.owns(intent.Who)
 }
 
 // short are the columns with nothing in place of what may be long and is not needed here.
 var short = strings.Replace(columns, "input, value, content,", "NULL, NULL, NULL,", 1)
 
 // readCalls reads the histories of a run's calls, by position, and when the run began.
-func (l *SQLite) readCalls(ctx context.Context, conn *sql.Conn, r *Run) (map[int]*history, error) {
-	rows, err := conn.QueryContext(ctx,
+func (s *survey) readCalls(ctx context.Context, r *Run) (map[int]*history, error) {
+	rows, err := s.conn.QueryContext(ctx,
 		"SELECT "+short+", hash FROM records WHERE run = ? ORDER BY number", r.Name)
 	if err != nil {
 		return nil, err
@@ -96,8 +116,12 @@ func (l *SQLite) readCalls(ctx context.Context, conn *sql.Conn, r *Run) (map[int
 }
 
 // pending tells what a call waits for, or gives nil.
-func (l *SQLite) pending(h *history, holds, abandoned bool) (*Pending, error) {
-	if h.intent == nil || h.known && !holds || abandoned && !holds {
+func (s *survey) pending(h *history, abandoned bool) (*Pending, error) {
+	if h.intent == nil {
+		return nil, nil
+	}
+	holds := s.held[h.intent.place()]
+	if h.known && !holds || abandoned && !holds {
 		return nil, nil
 	}
 	p := &Pending{Place: h.intent.place(), Scope: h.slot.scope, Tool: h.slot.tool, Key: h.slot.key,
@@ -110,7 +134,7 @@ func (l *SQLite) pending(h *history, holds, abandoned bool) (*Pending, error) {
 		p.Why = WhyStopped
 	default:
 		p.Why = WhyCrashed
-		if alive, err := l.isAlive(h.intent); err != nil || alive {
+		if alive, err := s.isAlive(h.intent); err != nil || alive {
 			return nil, err
 		}
 	}

@@ -20,13 +20,18 @@ import (
 )
 
 const (
-	raceKeys    = 1000
-	raceCallers = 8 // in each process
+	raceKeys      = 1000
+	raceKeysShort = 100
+	raceCallers   = 8 // in each process
 )
 
 // raceChild calls a tool with each of many keys, as another process does at the same time, and goes
 // on until all are done.
-func raceChild(w *world) (err error) {
+func raceChild(keys int64) func(*world) error {
+	return func(w *world) error { return w.race(keys) }
+}
+
+func (w *world) race(keys int64) (err error) {
 	l, err := ledger.Open(context.Background(), w.ledgerFile(), nil)
 	if err != nil {
 		return err
@@ -46,7 +51,7 @@ func raceChild(w *world) (err error) {
 		wg.Go(func() {
 			for errs[caller] == nil {
 				n := next.Add(1)
-				if n > raceKeys {
+				if n > keys {
 					return
 				}
 				errs[caller] = payOnce(r, int(n))
@@ -75,7 +80,8 @@ func payOnce(r *plugins.Registry, n int) error {
 
 // waitForOther waits until two processes are here, so that both race on all keys.
 func (w *world) waitForOther() error {
-	if err := os.WriteFile(filepath.Join(w.dir, fmt.Sprintf("ready-%d", os.Getpid())), nil, 0o600); err != nil {
+	mine := filepath.Join(w.dir, fmt.Sprintf("ready-%d", os.Getpid()))
+	if err := os.WriteFile(mine, nil, 0o600); err != nil {
 		return err
 	}
 	for {
@@ -90,9 +96,13 @@ func (w *world) waitForOther() error {
 // TestTwoProcessesOneFile has two processes race on the same keys: each runs once.
 func TestTwoProcessesOneFile(t *testing.T) {
 	w := &world{dir: t.TempDir()}
+	role, keys := "race", raceKeys
+	if testing.Short() {
+		role, keys = "short race", raceKeysShort
+	}
 	var wg sync.WaitGroup
 	for range 2 {
-		wg.Go(func() { w.child(t, "race", "") })
+		wg.Go(func() { w.child(t, role, "") })
 	}
 	wg.Wait()
 	lines, err := w.lines()
@@ -100,8 +110,8 @@ func TestTwoProcessesOneFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(lines)
-	if n := len(slices.Compact(slices.Clone(lines))); len(lines) != raceKeys || n != raceKeys {
-		t.Errorf("%d executions of %d keys, want %d: %s", len(lines), n, raceKeys, strings.Join(lines, ", "))
+	if n := len(slices.Compact(slices.Clone(lines))); len(lines) != keys || n != keys {
+		t.Errorf("%d executions of %d keys, want %d: %s", len(lines), n, keys, strings.Join(lines, ", "))
 	}
 	verify(t, w, 0)
 }

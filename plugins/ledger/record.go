@@ -18,7 +18,7 @@ const (
 	KindCompletion = "completion" // it ended
 	KindCopy       = "copy"       // it did not run: another call had its result
 	KindResolution = "resolution" // an operator said what became of it
-	KindRelease    = "release"    // its key is free: by an operator, or since it died and may be repeated
+	KindRelease    = "release"    // its key is free: by an operator, or since it died
 	KindAbandon    = "abandon"    // the run was given up
 )
 
@@ -85,8 +85,9 @@ func (r *Record) err() error {
 
 // columns are those of the table of records, in the order of [Record.values]. Those that may be
 // long come last, so that the others are read without them.
-const columns = `run, number, position, kind, at, who, scope, tool, key, call_id, effect, input_hash,
-	state, attempts, from_run, from_position, from_row, reason, input, value, content, failure, prev`
+const columns = `run, number, position, kind, at, who, scope, tool, key, call_id, effect,
+	input_hash, state, attempts, from_run, from_position, from_row, reason, input, value, content,
+	failure, prev`
 
 // values are what r stores, apart from its hash.
 func (r *Record) values() []any {

@@ -17,8 +17,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins/pluginstest"
 )
 
-// world is what the tools of these tests change: a file with one line for each execution, which is on
-// the disk before the tool goes on. It is the truth that the ledger is held against.
+// world is what the tools of these tests change: a file with one line for each execution, which is
+// on the disk before the tool goes on. It is the truth that the ledger is held against.
 type world struct {
 	dir    string
 	step   func(where string)      // called before and after each effect; nil: no
@@ -248,7 +248,8 @@ func (w *world) resolve(ctx context.Context, l *ledger.SQLite, s step, position 
 	return l.Resolve(ctx, plugins.Place{Run: s.run, Position: position}, how)
 }
 
-// playChild is what a child process does: it plays a script and leaves what the calls gave in a file.
+// playChild is what a child process does: it plays a script and leaves what the calls gave in a
+// file.
 func (w *world) playChild(script []step) error {
 	given, err := w.play(context.Background(), script)
 	if err != nil {

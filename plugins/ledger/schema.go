@@ -52,7 +52,7 @@ CREATE TABLE records (
 	failure       BLOB,
 	UNIQUE (run, number)
 ) STRICT;
-CREATE INDEX records_place ON records (run, position);
+CREATE INDEX records_place ON records (run, position, number);
 CREATE TRIGGER records_stay BEFORE DELETE ON records
 	BEGIN SELECT RAISE(ABORT, 'records are never deleted'); END;
 CREATE TRIGGER records_stay_same BEFORE UPDATE ON records
@@ -99,8 +99,9 @@ func checkFile(ctx context.Context, path string) (err error) {
 	return checkVersion(ctx, db)
 }
 
-// queryer is a database or one connection to it.
+// queryer is a database, one connection to it, or that with statements that are prepared.
 type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
@@ -114,7 +115,7 @@ func checkVersion(ctx context.Context, db queryer) error {
 	case code(err) == sqlite3.SQLITE_NOTADB, err == nil && id != applicationID:
 		return ErrNotLedger
 	case err != nil:
-		return classify(err)
+		return err
 	case have > version:
 		return fmt.Errorf("%w: it has version %d, this program knows %d", ErrNewer, have, version)
 	case have != version:
@@ -123,8 +124,11 @@ func checkVersion(ctx context.Context, db queryer) error {
 	return nil
 }
 
-// makeFile makes an empty file that only its owner may read, in a folder of the same kind, unless it
-// is there. It is linked into place so that no file of that name is ever closed by us.
+// newFile are the names of files that are being made.
+const newFile = ".ledger-*"
+
+// makeFile makes an empty file that only its owner may read, in a folder of the same kind, unless
+// it is there. It is linked into place so that no file of that name is ever closed by us.
 func makeFile(path string) (err error) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -133,11 +137,18 @@ func makeFile(path string) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".ledger-*") // 0600
+	if err := checkFolder(dir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, newFile) // 0600
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
+	defer func() {
+		if gone := os.Remove(f.Name()); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}()
 	if err := f.Close(); err != nil {
 		return err
 	}

@@ -26,13 +26,18 @@ type Run struct {
 // Pending is a call that is over and whose outcome, or whose key, waits for somebody.
 type Pending struct {
 	Place            plugins.Place
-	Scope, Tool, Key string // Key may be ""
-	Effect           abi.Effect
+	Scope, Tool, Key string     // Key may be ""
+	Effect           abi.Effect // when it began
 	Began            time.Time
 	Why              string // crashed, stopped (by its caller, or by the host's fault) or failed
-	Person           bool   // Resolve must say what happened; else it is run again when the run goes on
-	Input            []byte // JSON
-	intent           int    // its record's number
+
+	// Person is that Resolve must say what happened. Else the call runs when its run begins it again,
+	// unless its tool is a write by then: that is refused with a *plugins.ReconciliationError, and
+	// Resolve helps.
+	Person bool
+
+	Input  []byte // JSON
+	intent int    // its record's number
 }
 
 // Claim is a key that is held.
@@ -46,12 +51,17 @@ type Claim struct {
 func (l *SQLite) Runs(ctx context.Context) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		err := l.view(ctx, func(conn *sql.Conn) error {
-			names, err := runNames(ctx, conn)
+			rows, err := readRuns(ctx, conn)
 			if err != nil {
 				return err
 			}
-			for _, name := range names {
-				r, err := l.readRun(ctx, conn, name)
+			s, err := l.newSurvey(ctx, conn)
+			if err != nil {
+				return err
+			}
+			defer s.conn.close()
+			for _, row := range rows {
+				r, err := s.run(ctx, row)
 				if err != nil {
 					return err
 				}
@@ -116,8 +126,8 @@ func (l *SQLite) Claims(ctx context.Context, key string) iter.Seq2[Claim, error]
 	}
 }
 
-// Recover lists what crashes, callers that left and failures have left behind, the oldest run first:
-// what will run again when its run goes on, and what waits for Resolve. It changes nothing.
+// Recover lists what crashes, callers that left and failures have left behind, the oldest run
+// first: what will run again when its run goes on, and what waits for Resolve. It changes nothing.
 func (l *SQLite) Recover(ctx context.Context) iter.Seq2[Pending, error] {
 	return func(yield func(Pending, error) bool) {
 		for r, err := range l.Runs(ctx) {
@@ -141,10 +151,13 @@ func (l *SQLite) Recover(ctx context.Context) iter.Seq2[Pending, error] {
 // view looks at the ledger as it is at one moment.
 func (l *SQLite) view(ctx context.Context, do func(*sql.Conn) error) (err error) {
 	defer func() {
-		err = classify(err)
-		if !errors.Is(err, errStop) {
-			l.wrap(&err)
+		if err == nil || errors.Is(err, errStop) {
+			return
 		}
+		if err = classify(err); l.closing.Load() {
+			err = ErrClosed // whatever the driver says of it
+		}
+		l.wrap(&err)
 	}()
 	conn, err := l.db.Conn(ctx)
 	if err != nil {
@@ -158,24 +171,28 @@ func (l *SQLite) view(ctx context.Context, do func(*sql.Conn) error) (err error)
 	return do(conn)
 }
 
-func runNames(ctx context.Context, conn *sql.Conn) ([]string, error) {
-	rows, err := conn.QueryContext(ctx, "SELECT run FROM runs ORDER BY id")
+// readRuns reads the table of runs, the oldest first.
+func readRuns(ctx context.Context, conn queryer) ([]*run, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT run, owner, records, head, abandoned FROM runs "+
+		"ORDER BY id")
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var names []string
+	var all []*run
 	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
+		r := &run{found: true}
+		var head []byte
+		if err := rows.Scan(&r.name, &r.owner, &r.records, &head, &r.abandoned); err != nil {
 			return nil, err
 		}
-		names = append(names, name)
+		copy(r.head[:], head)
+		all = append(all, r)
 	}
-	return names, rows.Err()
+	return all, rows.Err()
 }
 
-func readClaims(ctx context.Context, conn *sql.Conn, where string, args ...any) ([]*claim, error) {
+func readClaims(ctx context.Context, conn queryer, where string, args ...any) ([]*claim, error) {
 	rows, err := conn.QueryContext(ctx,
 		"SELECT scope, tool, key, run, position, input_hash, settled FROM claims "+where, args...)
 	if err != nil {
@@ -198,7 +215,8 @@ func readClaims(ctx context.Context, conn *sql.Conn, where string, args ...any) 
 }
 
 // eachRecord calls do with every record of a run, checked.
-func eachRecord(ctx context.Context, conn *sql.Conn, name string, do func(*Record, error) error) error {
+func eachRecord(ctx context.Context, conn queryer, name string,
+	do func(*Record, error) error) error {
 	rows, err := conn.QueryContext(ctx,
 		"SELECT "+columns+", hash FROM records WHERE run = ? ORDER BY number", name)
 	if err != nil {

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -17,7 +20,9 @@ const DefaultWait = 10 * time.Second
 
 // Options of Open. Zero fields are the documented defaults.
 type Options struct {
-	// ReadOnly opens a ledger to look at it: the file must be there, and nothing is written.
+	// ReadOnly opens a ledger to look at it: the file must be there, and nothing is written. Files
+	// beside it, which readers and writers share, are there only while it is open, unless a crash
+	// has left them.
 	ReadOnly bool
 
 	// Wait is how long an operation waits for the transactions of other processes before it gives
@@ -34,16 +39,20 @@ type SQLite struct {
 	owner *owner  // nil when it can only be read
 	w     *writer // as owner
 
+	anchors []anchor // as owner
+
 	mu      sync.Mutex
 	open    map[string]*Record     // the intents that were given to callers, by their IDs
 	running map[plugins.Place]bool // where they are
 
+	closing  atomic.Bool
 	closed   sync.Once
 	closeErr error
 }
 
 // Open opens the ledger in the file path, and makes it with its folder if it is not there. A file
-// that is something else is left alone: ErrNotLedger, ErrNewer. Close must be called.
+// that is something else is left alone: ErrNotLedger, ErrNewer. So is one that other users could
+// change, unless it is only to be read: *UnsafeError. Close must be called.
 func Open(ctx context.Context, path string, opts *Options) (_ *SQLite, err error) {
 	defer func() {
 		if err != nil {
@@ -72,6 +81,9 @@ func Open(ctx context.Context, path string, opts *Options) (_ *SQLite, err error
 }
 
 func (l *SQLite) openToRead(ctx context.Context) (err error) {
+	if err := l.resolve(); err != nil {
+		return err
+	}
 	if none, err := empty(l.path); err != nil {
 		return err
 	} else if none {
@@ -80,7 +92,24 @@ func (l *SQLite) openToRead(ctx context.Context) (err error) {
 	if err := checkFile(ctx, l.path); err != nil {
 		return err
 	}
-	l.db, err = sql.Open("sqlite", dsn(l.path, "mode=ro", "_dqs=false", l.busy()))
+	access := []string{"mode=ro"}
+	if !hasLog(l.path) { // only who may write takes away the files that readers and writers share
+		access = []string{"mode=rw", "_pragma=query_only(on)"}
+	}
+	err = l.connectToRead(ctx, access...)
+	if code(err) != sqlite3.SQLITE_READONLY && code(err) != sqlite3.SQLITE_CANTOPEN || hasLog(l.path) {
+		return err
+	}
+	// SQLite wants to make those files, and this user may not. Without a write-ahead log nobody
+	// writes, and all there is lies in the file: a backup, most likely.
+	if err := l.db.Close(); err != nil {
+		return err
+	}
+	return l.connectToRead(ctx, "mode=ro", "immutable=1")
+}
+
+func (l *SQLite) connectToRead(ctx context.Context, params ...string) (err error) {
+	l.db, err = sql.Open("sqlite", dsn(l.path, append(params, "_dqs=false", l.busy())...))
 	if err != nil {
 		return err
 	}
@@ -91,9 +120,15 @@ func (l *SQLite) openToWrite(ctx context.Context) error {
 	if err := makeFile(l.path); err != nil {
 		return err
 	}
+	if err := l.resolve(); err != nil {
+		return err
+	}
 	none, err := empty(l.path)
 	if err == nil && !none {
 		err = checkFile(ctx, l.path)
+	}
+	if err == nil {
+		err = checkSafe(l.path, l.owners())
 	}
 	if err != nil {
 		return err
@@ -109,7 +144,23 @@ func (l *SQLite) openToWrite(ctx context.Context) error {
 	if l.owner, err = newOwner(l.owners()); err != nil {
 		return err
 	}
-	l.w, err = newWriter(ctx, l.db, l.wait)
+	if err := checkVersion(ctx, l.db); err != nil { // a look makes the write-ahead log
+		return err
+	}
+	if l.anchors, err = anchors(l.path); err != nil {
+		return err
+	}
+	l.w, err = newWriter(ctx, l.db, l.wait, l.inPlace)
+	return err
+}
+
+// resolve makes path the name of the file itself: who comes by a link must find the marks of those
+// who did not.
+func (l *SQLite) resolve() (err error) {
+	path, err := filepath.EvalSymlinks(l.path)
+	if err == nil {
+		l.path = path
+	}
 	return err
 }
 
@@ -138,13 +189,16 @@ func (l *SQLite) prepareFile(ctx context.Context) error {
 	if err == nil {
 		err = checkVersion(ctx, conn)
 	}
+	if err == nil {
+		at("before the tables")
+		err = retry(ctx, l.wait, nil, func() error { // until the journal is WAL, readers keep it out
+			_, err := conn.ExecContext(ctx, "COMMIT")
+			return err
+		})
+	}
 	if err != nil {
 		_, undone := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		return errors.Join(err, undone)
-	}
-	at("before the tables")
-	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
-		return err
 	}
 	at("after the tables")
 	return retry(ctx, l.wait, nil, func() error {
@@ -159,9 +213,21 @@ func noTables(ctx context.Context, db queryer) (bool, error) {
 	return n == 0, err
 }
 
+// mayWrite tells why nothing can be written.
+func (l *SQLite) mayWrite() error {
+	switch {
+	case l.closing.Load():
+		return ErrClosed
+	case l.w == nil:
+		return ErrReadOnly
+	}
+	return nil
+}
+
 // Close waits for what is being recorded and gives the file free. Calls that were begun and not
 // ended stay as they are, as after a crash.
 func (l *SQLite) Close() error {
+	l.closing.Store(true)
 	l.closed.Do(func() {
 		var errs []error
 		if l.w != nil {

@@ -35,3 +35,29 @@ func open(t testing.TB, path string) *ledger.SQLite {
 	})
 	return l
 }
+
+func resolve(t *testing.T, l *ledger.SQLite, at plugins.Place, how ledger.Resolution) {
+	t.Helper()
+	if err := l.Resolve(t.Context(), at, how); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantClaims(t *testing.T, l *ledger.SQLite, want ...ledger.Claim) {
+	t.Helper()
+	var have []ledger.Claim
+	for c, err := range l.Claims(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		have = append(have, c)
+	}
+	if len(have) != len(want) {
+		t.Fatalf("have %+v, want %+v", have, want)
+	}
+	for i := range want {
+		if have[i] != want[i] {
+			t.Errorf("have %+v, want %+v", have[i], want[i])
+		}
+	}
+}

@@ -49,9 +49,9 @@ var (
 	down    = plugins.Completion{State: plugins.Unknown, Err: toolDown, Attempts: 1}
 	left    = plugins.Completion{State: plugins.Unknown, Err: context.Canceled, Attempts: 1}
 	gaveUp  = plugins.Completion{State: plugins.Released, Err: toolDown, Attempts: 3}
-	toolErr = errors.New("down")
+	errDown = errors.New("down")
 
-	toolDown = &plugins.ToolError{Tool: "pay", Kind: plugins.ErrHandler, Err: toolErr}
+	toolDown = &plugins.ToolError{Tool: "pay", Kind: plugins.ErrHandler, Err: errDown}
 )
 
 // history is a closed ledger: the runs a, b and c of three writes each, the last of which failed,
@@ -127,7 +127,8 @@ func TestTamper(t *testing.T) {
 		{"a claim unsettled", "UPDATE claims SET settled=0 WHERE run='b' AND position=1", 1, 0},
 		{"a claim settled", "UPDATE claims SET settled=6 WHERE run='b' AND position=3", 3, 6},
 		{"a claim deleted", "DELETE FROM claims WHERE run='b' AND position=2", 2, 0},
-		{"a claim of another input", "UPDATE claims SET input_hash=x'00' WHERE run='b' AND position=1", 1, 2},
+		{"a claim of another input", "UPDATE claims SET input_hash=x'00' WHERE run='b' AND position=1",
+			1, 2},
 		{"a claim added", "INSERT INTO claims VALUES ('s','pay','pay:free','b',1,x'00',2)", 1, 2},
 	}
 	for _, test := range tests {
@@ -142,6 +143,69 @@ func TestTamper(t *testing.T) {
 	}
 }
 
+// TestCopyOfNothing takes a run out with all that refers to it, except a copy in another run.
+func TestCopyOfNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l.db")
+	if err := os.WriteFile(path, history(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, path, noTriggers+"DELETE FROM records WHERE run='b'; DELETE FROM runs WHERE run='b';"+
+		"DELETE FROM claims WHERE run='b'")
+	err := open(t, path).Verify(t.Context())
+	tampered := tamperedOf(err, "d")
+	if tampered == nil || tampered.Position != 1 || tampered.Record != 1 {
+		t.Errorf("want the copy's place, have %v", err)
+	}
+}
+
+// TestTamperWithTheFile changes what belongs to no run.
+func TestTamperWithTheFile(t *testing.T) {
+	base := history(t)
+	for _, test := range []struct{ sql, want string }{
+		{"DROP TRIGGER records_stay", `the file: its trigger "records_stay" is gone`},
+		{`DROP TRIGGER records_stay; CREATE TRIGGER records_stay BEFORE DELETE ON records
+			BEGIN SELECT 1; END`, `the file: its trigger "records_stay" was changed`},
+		{"CREATE TRIGGER evil AFTER INSERT ON claims BEGIN DELETE FROM claims; END",
+			`the file: the trigger "evil" was added`},
+		{"DROP INDEX claims_run", `the file: its index "claims_run" is gone`},
+		{noTriggers + `DELETE FROM records WHERE run='a'; DELETE FROM runs WHERE run='a';
+			DELETE FROM claims WHERE run='a'`, "the file: 6 of its records are gone"},
+	} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		if err := os.WriteFile(path, base, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, path, test.sql)
+		l := open(t, path)
+		if err := l.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("want %q, have %v", test.want, err)
+		}
+		if err := l.Verify(t.Context(), "c"); err != nil {
+			t.Errorf("another run: %v", err)
+		}
+	}
+}
+
+// TestForgedHash changes a result together with its record's hash: what follows tells.
+func TestForgedHash(t *testing.T) {
+	base := history(t)
+	for _, test := range []struct{ number, position, record int }{{2, 2, 3}, {6, 3, 6}} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		if err := os.WriteFile(path, base, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, path, noTriggers)
+		db, err := sql.Open("sqlite", path)
+		if err == nil {
+			err = errors.Join(ledger.Forge(t.Context(), db, "b", test.number, `"forged"`), db.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantTampered(t, path, test.position, test.record)
+	}
+}
+
 // TestTamperWithAnyColumn changes each column of a record.
 func TestTamperWithAnyColumn(t *testing.T) {
 	base := history(t)
@@ -149,8 +213,9 @@ func TestTamperWithAnyColumn(t *testing.T) {
 		"from_position": "1", "from_row": "1", "effect": "'read'", "state": "'released'",
 		"input_hash": "x'00'", "prev": "zeroblob(32)", "hash": "zeroblob(32)",
 		"input": "x'7b7d'", "value": "x'31'", "content": "x'90'", "failure": "x'7b7d'"}
-	for _, column := range strings.Split("position kind at who scope tool key call_id effect input_hash "+
-		"state attempts from_run from_position from_row reason prev hash input value content failure", " ") {
+	for _, column := range strings.Fields(`position kind at who scope tool key call_id effect
+		input_hash state attempts from_run from_position from_row reason prev hash
+		input value content failure`) {
 		t.Run(column, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "l.db")
 			if err := os.WriteFile(path, base, 0o600); err != nil {
@@ -235,8 +300,8 @@ func TestTamperedResultIsNotGiven(t *testing.T) {
 		{"claim led elsewhere", "UPDATE claims SET settled=4, position=2 WHERE run='b' AND position=1",
 			byKey},
 		{"claim led to another run", "UPDATE claims SET run='a' WHERE run='b' AND position=1", byKey},
-		{"claim without an intent", "UPDATE claims SET settled=0, position=8 WHERE run='b' AND position=1",
-			byKey},
+		{"claim without an intent",
+			"UPDATE claims SET settled=0, position=8 WHERE run='b' AND position=1", byKey},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "l.db")
@@ -249,6 +314,37 @@ func TestTamperedResultIsNotGiven(t *testing.T) {
 				t.Errorf("want a *TamperError, have %+v, %v", b, err)
 			}
 		})
+	}
+}
+
+// TestClaimLedToAnotherKey has two calls with the same input and different keys, and leads the key
+// of one to the result of the other.
+func TestClaimLedToAnotherKey(t *testing.T) {
+	one, other := intent("a", 1), intent("a", 1)
+	other.Run, other.Key = "b", "pay:other"
+	changed := one
+	changed.Run, changed.InputHash = "c", [32]byte{1}
+	same := one
+	same.Run = "c"
+	for _, test := range []struct {
+		sql  string
+		call plugins.Intent
+	}{
+		{"UPDATE claims SET run='b' WHERE key='pay:a1'", same},
+		{"UPDATE claims SET settled=1 WHERE key='pay:a1'", same},
+		{"UPDATE claims SET position=2 WHERE key='pay:a1'", same},
+		{"UPDATE claims SET input_hash=x'01" + strings.Repeat("00", 31) + "' WHERE key='pay:a1'",
+			changed},
+	} {
+		path := filepath.Join(t.TempDir(), "l.db")
+		l := open(t, path)
+		end(t, l, begin(t, l, one), paid)
+		end(t, l, begin(t, l, other), paid)
+		edit(t, path, test.sql)
+		b, err := l.Begin(t.Context(), test.call)
+		if _, ok := errors.AsType[*ledger.TamperError](err); !ok {
+			t.Errorf("%s: want a *TamperError, have %+v, %v", test.sql, b, err)
+		}
 	}
 }
 

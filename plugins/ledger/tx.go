@@ -13,23 +13,35 @@ import (
 // tx is a transaction that writes. Its first error stays and ends it: whoever sees one later only
 // has to stop.
 type tx struct {
-	conn *sql.Conn
-	now  time.Time
-	err  error
+	w   *writer
+	now time.Time
+	err error
+}
+
+// stmt gives the prepared statement, or nil when the transaction has an error.
+func (t *tx) stmt(query string) (s *sql.Stmt) {
+	if t.err == nil {
+		s, t.err = t.w.same.stmt(context.Background(), query)
+	}
+	if t.err != nil {
+		return nil
+	}
+	return s
 }
 
 func (t *tx) exec(query string, args ...any) {
-	if t.err == nil {
-		_, t.err = t.conn.ExecContext(context.Background(), query, args...)
+	if s := t.stmt(query); s != nil {
+		_, t.err = s.ExecContext(context.Background(), args...)
 	}
 }
 
 // find scans the one row that a query has, if it has any.
 func (t *tx) find(scan func(scanner) error, query string, args ...any) bool {
-	if t.err != nil {
+	s := t.stmt(query)
+	if s == nil {
 		return false
 	}
-	err := scan(t.conn.QueryRowContext(context.Background(), query, args...))
+	err := scan(s.QueryRowContext(context.Background(), args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return false
 	}
@@ -151,16 +163,18 @@ type history struct {
 	past
 	intent *Record // the last one
 	answer *Record // the first that says what became of it
-	last   *Record
 }
+
+const selectPlace = "SELECT " + columns +
+	", hash FROM records WHERE run = ? AND position = ? ORDER BY number"
 
 // history reads the records of a place, checked; nil: there are none.
 func (t *tx) history(p plugins.Place) (*history, error) {
-	if t.err != nil {
+	s := t.stmt(selectPlace)
+	if s == nil {
 		return nil, t.err
 	}
-	rows, err := t.conn.QueryContext(context.Background(), "SELECT "+columns+
-		", hash FROM records WHERE run = ? AND position = ? ORDER BY number", p.Run, p.Position)
+	rows, err := s.QueryContext(context.Background(), p.Run, p.Position)
 	if err != nil {
 		t.err = err
 		return nil, err
@@ -186,7 +200,6 @@ func (t *tx) history(p plugins.Place) (*history, error) {
 
 // add takes the next record into account.
 func (h *history) add(r *Record) {
-	h.last = r
 	switch r.Kind {
 	case KindIntent, KindCopy:
 		h.slot, h.hash, h.effect = r.slot(), r.InputHash, r.Effect

@@ -10,31 +10,51 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// Verify checks the chains of the runs that are named, or of all, and that what the ledger keeps for
-// looking things up is what the records make. The error joins a *TamperError for each place that is
-// not as it was written. With no names, the file itself is checked first: ErrDamaged.
+// Verify checks the chains of the runs that are named, or of all, and that what the ledger keeps
+// for looking things up is what the records make. The error joins a *TamperError for each place
+// that is not as it was written. With no names, the file is checked too: that it is whole, else
+// ErrDamaged, that its tables and triggers are a ledger's, and that no run is gone.
 func (l *SQLite) Verify(ctx context.Context, runs ...string) error {
 	return l.view(ctx, func(conn *sql.Conn) error {
-		names := runs
 		if len(runs) == 0 {
-			if err := checkIntegrity(ctx, conn); err != nil {
-				return err
-			}
-			var err error
-			if names, err = allNames(ctx, conn); err != nil {
-				return err
-			}
+			return verifyAll(ctx, conn)
 		}
-		var found []error
-		for _, name := range names {
-			c := &chain{name: name, claims: map[slot]*claim{}}
-			if err := c.verify(ctx, conn); err != nil {
-				return err
-			}
-			found = append(found, c.found...)
-		}
-		return errors.Join(found...)
+		found, err := verifyRuns(ctx, conn, runs)
+		return errors.Join(append(found, err)...)
 	})
+}
+
+func verifyAll(ctx context.Context, conn *sql.Conn) error {
+	if err := checkIntegrity(ctx, conn); err != nil {
+		return err
+	}
+	shape, err := checkShape(ctx, conn)
+	if err != nil {
+		return err
+	}
+	names, err := allNames(ctx, conn)
+	if err != nil {
+		return err
+	}
+	found, err := verifyRuns(ctx, conn, names)
+	if err == nil && len(found) == 0 { // else what is gone is named already
+		found, err = checkGaps(ctx, conn)
+	}
+	return errors.Join(slices.Concat(shape, found, []error{err})...)
+}
+
+// verifyRuns lists what is wrong with runs.
+func verifyRuns(ctx context.Context, conn *sql.Conn, names []string) (found []error, err error) {
+	same := prepare(conn)
+	defer same.close()
+	for _, name := range names {
+		c := &chain{name: name, claims: map[slot]*claim{}}
+		if err := c.verify(ctx, same); err != nil {
+			return found, err
+		}
+		found = append(found, c.found...)
+	}
+	return found, nil
 }
 
 // checkIntegrity has SQLite look for damage.
@@ -49,9 +69,13 @@ func checkIntegrity(ctx context.Context, conn *sql.Conn) error {
 
 // allNames lists every run that any table knows.
 func allNames(ctx context.Context, conn *sql.Conn) ([]string, error) {
-	names, err := runNames(ctx, conn)
+	known, err := readRuns(ctx, conn)
 	if err != nil {
 		return nil, err
+	}
+	names := make([]string, len(known))
+	for i, r := range known {
+		names[i] = r.name
 	}
 	rows, err := conn.QueryContext(ctx, "SELECT DISTINCT run FROM (SELECT run FROM records "+
 		"UNION SELECT run FROM claims) WHERE run NOT IN (SELECT run FROM runs) ORDER BY run")
@@ -85,7 +109,7 @@ func (c *chain) tampered(position, record int, detail string) {
 	c.found = append(c.found, &TamperError{c.name, position, record, detail})
 }
 
-func (c *chain) verify(ctx context.Context, conn *sql.Conn) error {
+func (c *chain) verify(ctx context.Context, conn queryer) error {
 	var copies []*Record
 	err := eachRecord(ctx, conn, c.name, func(r *Record, err error) error {
 		c.follow(r, err)
@@ -120,7 +144,8 @@ func (c *chain) follow(r *Record, err error) {
 		c.tampered(c.position, want, fmt.Sprintf("it is missing, and so are all before record %d",
 			r.Number))
 	case err == nil && r.Prev != c.head:
-		c.tampered(r.Position, r.Number, "it does not follow the record before it: one of them was changed")
+		c.tampered(r.Position, r.Number,
+			"it does not follow the record before it: one of them was changed")
 	}
 	if err != nil {
 		c.found = append(c.found, err)
@@ -150,7 +175,7 @@ func (c *chain) claim(r *Record) {
 }
 
 // compareRun compares the chain with the table of runs, which knows where it ends.
-func (c *chain) compareRun(ctx context.Context, conn *sql.Conn) error {
+func (c *chain) compareRun(ctx context.Context, conn queryer) error {
 	var owner string
 	var records int
 	var head []byte
@@ -183,7 +208,7 @@ func (c *chain) compareRun(ctx context.Context, conn *sql.Conn) error {
 }
 
 // compareClaims compares the claims that the records make with the table of claims.
-func (c *chain) compareClaims(ctx context.Context, conn *sql.Conn) error {
+func (c *chain) compareClaims(ctx context.Context, conn queryer) error {
 	held, err := readClaims(ctx, conn, "WHERE run = ?", c.name)
 	if err != nil {
 		return err
@@ -209,7 +234,7 @@ func (c *chain) compareClaims(ctx context.Context, conn *sql.Conn) error {
 }
 
 // checkCopy checks that the record which a copy is of is there.
-func (c *chain) checkCopy(ctx context.Context, conn *sql.Conn, r *Record) error {
+func (c *chain) checkCopy(ctx context.Context, conn queryer, r *Record) error {
 	var n int
 	err := conn.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE run = ? AND number = ? AND "+
 		"position = ? AND scope = ? AND tool = ? AND key = ? AND input_hash = ? AND state = 'done'",

@@ -36,6 +36,7 @@ func Ledger(t *testing.T, open func() plugins.Ledger) {
 		"no outcome holds the key":         unknownHolds,
 		"scope, tool and key all tell":     slotsDiffer,
 		"the recorded key is the key":      keyStays,
+		"a key that came later is claimed": lateKey,
 		"the more careful effect counts":   carefulEffect,
 		"a call is ended once":             endedOnce,
 		"a call after its caller left":     cancelledBegin,
@@ -256,8 +257,30 @@ func keyStays(t *testing.T, l plugins.Ledger) {
 	}
 }
 
-// carefulEffect checks that a call which began as a write is one, whatever its tool is now, and that
-// one which is a write now is not run again either.
+// lateKey checks that a call which had no key, and gets one before it is run again, has it only if
+// nobody else does.
+func lateKey(t *testing.T, l plugins.Ledger) {
+	stopped := plugins.Completion{State: plugins.Released, Err: context.Canceled, Attempts: 1}
+	late := func(run, key string) plugins.Intent {
+		in := intentOf(key, "{}")
+		in.Run, in.Position, in.Effect, in.Key = run, 1, abi.EffectIdempotent, ""
+		finish(t, l, mustRun(t, l, in), stopped)
+		in.Key = "pay:" + key
+		return in
+	}
+	id := mustRun(t, l, late("first", "a"))
+	_, err := l.Begin(t.Context(), late("second", "a"))
+	if held, ok := errors.AsType[*plugins.InFlightError](err); !ok || held.Holder.Run != "first" {
+		t.Errorf("the key of a call that runs: %v", err)
+	}
+	finish(t, l, id, done("1"))
+	from := plugins.Place{Run: "first", Position: 1}
+	wantDone(t, l, late("third", "a"), "1", from)
+	wantDone(t, l, intentOf("a", "{}"), "1", from)
+}
+
+// carefulEffect checks that a call which began as a write is one, whatever its tool is now, and
+// that one which is a write now is not run again either.
 func carefulEffect(t *testing.T, l plugins.Ledger) {
 	stopped := plugins.Completion{State: plugins.Unknown, Err: context.Canceled, Attempts: 1}
 	for n, effects := range [][2]abi.Effect{

@@ -51,6 +51,7 @@ const (
 	same       = "in the same place"
 	otherInput = "in the same place with another input"
 	otherTool  = "in the same place of another tool"
+	otherScope = "in the same place of a namesake"
 	otherPlace = "in another place of the run"
 	otherRun   = "in another run"
 	changedRun = "in another run with another input"
@@ -64,6 +65,8 @@ func (r row) want() found {
 		return r.wantSame()
 	case otherInput, otherTool:
 		return diverged
+	case otherScope:
+		return r.wantNamesake()
 	}
 	if !r.keyed || r.effect == abi.EffectRead {
 		return runs
@@ -95,6 +98,15 @@ func (r row) wantSame() found {
 	return runs
 }
 
+// wantNamesake is what a tool of the same name in another scope finds: what is known belongs to the
+// run, but it may not run in the other one's place.
+func (r row) wantNamesake() found {
+	if r.first == crashed || r.first == cancelled {
+		return diverged
+	}
+	return r.wantSame()
+}
+
 func (r row) String() string {
 	key := "without a key"
 	if r.keyed {
@@ -110,8 +122,8 @@ func rows(first ...end) []row {
 	for _, effect := range []abi.Effect{abi.EffectRead, abi.EffectIdempotent, abi.EffectWrite} {
 		for _, keyed := range []bool{false, true} {
 			for _, e := range first {
-				for _, second := range []string{same, otherInput, otherTool, otherPlace, otherRun,
-					changedRun, noRun} {
+				for _, second := range []string{same, otherInput, otherTool, otherScope, otherPlace,
+					otherRun, changedRun, noRun} {
 					all = append(all, row{effect, keyed, e, second})
 				}
 			}
@@ -138,6 +150,8 @@ func (r row) secondCall(n int) plugins.Intent {
 	switch r.second {
 	case otherTool:
 		in.Tool = "refund"
+	case otherScope:
+		in.Scope = "there"
 	case otherPlace:
 		in.Position = 7
 	case otherRun, changedRun:
@@ -247,7 +261,7 @@ func (r row) what(t *testing.T, in plugins.Intent, n int, b plugins.Begun, err e
 		t.Errorf("have %+v", b)
 	}
 	r.checkAnswer(t, b)
-	if r.second == same {
+	if r.second == same || r.second == otherScope {
 		return replayed
 	}
 	return copied

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/wasmagent/wasmagent/examples/plugins/internal/markdown"
 )
 
 // input gives arguments with the defaults that the schema tells.
 func input(change func(*Input)) Input {
-	in := Input{HTML: "<p>x", Links: linksKeep, Images: imagesAlt, MaxChars: 1000}
+	in := Input{HTML: "<p>x", Links: markdown.LinksKeep, Images: markdown.ImagesAlt, MaxChars: 1000}
 	change(&in)
 	return in
 }
@@ -26,8 +28,8 @@ func TestLimits(t *testing.T) {
 			func(in *Input) { in.MaxChars = maxChars + 1 }},
 		{"fewest characters", func(in *Input) { in.MaxChars = 1 },
 			func(in *Input) { in.MaxChars = 0 }},
-		{"quotations", func(in *Input) { in.HTML = nested("blockquote", maxNesting) },
-			func(in *Input) { in.HTML = nested("blockquote", maxNesting+1) }},
+		{"quotations", func(in *Input) { in.HTML = nested("blockquote", markdown.MaxNesting) },
+			func(in *Input) { in.HTML = nested("blockquote", markdown.MaxNesting+1) }},
 		{"elements", func(in *Input) { in.HTML = nested("div", 500) },
 			func(in *Input) { in.HTML = nested("div", 600) }},
 		{"names to drop", func(in *Input) { in.Drop = make([]string, maxDropped) },
@@ -56,7 +58,7 @@ func TestSpan(t *testing.T) {
 		first, _, _ := strings.Cut(out.Markdown, "\n")
 		return strings.Count(first, "|") - 1
 	}
-	for span, want := range map[int]int{1: 1, maxSpan: maxSpan, maxSpan + 1: 1, -1: 1} {
+	for span, want := range map[int]int{1: 1, markdown.MaxSpan: markdown.MaxSpan, markdown.MaxSpan + 1: 1, -1: 1} {
 		if got := cells(span); got != want {
 			t.Errorf("a span of %d gives %d columns, want %d", span, got, want)
 		}
@@ -64,7 +66,7 @@ func TestSpan(t *testing.T) {
 }
 
 func TestOpenBrackets(t *testing.T) {
-	for n, want := range map[int]string{maxOpenBrackets: `1\_\_2`, maxOpenBrackets + 1: "1__2"} {
+	for n, want := range map[int]string{markdown.MaxOpenBrackets: `1\_\_2`, markdown.MaxOpenBrackets + 1: "1__2"} {
 		out, err := run(nil, input(func(in *Input) {
 			in.HTML = strings.Repeat("[<br>", n) + "<p>1__2 [a] [b]"
 			in.MaxChars = maxChars
@@ -89,8 +91,8 @@ func TestCutChars(t *testing.T) {
 		{"one two three\nfour", 15, "one two three", true},
 		{"one\ntwo three four", 12, "one\ntwo thre", true},
 	} {
-		if got, cut := cutChars(test.text, test.limit); got != test.want || cut != test.cut {
-			t.Errorf("cutChars(%q, %d) is %q, %t", test.text, test.limit, got, cut)
+		if got, cut := markdown.Cut(test.text, test.limit); got != test.want || cut != test.cut {
+			t.Errorf("markdown.Cut(%q, %d) is %q, %t", test.text, test.limit, got, cut)
 		}
 	}
 }
@@ -99,8 +101,8 @@ func TestCutChars(t *testing.T) {
 func BenchmarkHostilePage(b *testing.B) {
 	full := func(s string) string { return strings.Repeat(s, maxHTMLBytes/len(s)-100) }
 	for name, html := range map[string]string{
-		"nested":   strings.Repeat("<blockquote>", maxNesting) + full("some words<br>"),
-		"brackets": strings.Repeat("[", maxOpenBrackets) + full("some text, ")[maxOpenBrackets:],
+		"nested":   strings.Repeat("<blockquote>", markdown.MaxNesting) + full("some words<br>"),
+		"brackets": strings.Repeat("[", markdown.MaxOpenBrackets) + full("some text, ")[markdown.MaxOpenBrackets:],
 		"marks":    full("*a _b [c ![d "),
 		"rows":     "<table>" + full("<tr><td>x<td>y"),
 	} {

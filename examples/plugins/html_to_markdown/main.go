@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/wasmagent/wasmagent/examples/plugins/internal/markdown"
 	"github.com/wasmagent/wasmagent/pdk"
 )
 
@@ -57,39 +58,39 @@ func run(_ *pdk.Call, in Input) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	page, err := convert(in.HTML, opts)
+	page, err := markdown.Convert(in.HTML, opts)
 	if err != nil {
 		return Output{}, &pdk.Failure{Code: "bad_html", Message: err.Error(), Permanent: true}
 	}
-	out := Output{Title: page.title, TotalChars: utf8.RuneCountInString(page.markdown)}
-	out.Markdown, out.Truncated = cutChars(page.markdown, in.MaxChars)
+	out := Output{Title: page.Title, TotalChars: utf8.RuneCountInString(page.Markdown)}
+	out.Markdown, out.Truncated = markdown.Cut(page.Markdown, in.MaxChars)
 	return out, nil
 }
 
 // optionsOf checks the arguments.
-func optionsOf(in Input) (options, error) {
+func optionsOf(in Input) (markdown.Options, error) {
 	if len(in.HTML) > maxHTMLBytes {
-		return options{}, pdk.InvalidInput("/html",
+		return markdown.Options{}, pdk.InvalidInput("/html",
 			fmt.Sprintf("%d bytes, at most %d", len(in.HTML), maxHTMLBytes))
 	}
 	if in.MaxChars < 1 || in.MaxChars > maxChars {
-		return options{}, pdk.InvalidInput("/max_chars", fmt.Sprintf("from 1 to %d", maxChars))
+		return markdown.Options{}, pdk.InvalidInput("/max_chars", fmt.Sprintf("from 1 to %d", maxChars))
 	}
 	if len(in.Drop) > maxDropped {
-		return options{}, pdk.InvalidInput("/drop", fmt.Sprintf("at most %d names", maxDropped))
+		return markdown.Options{}, pdk.InvalidInput("/drop", fmt.Sprintf("at most %d names", maxDropped))
 	}
-	opts := options{links: in.Links, images: in.Images, mainOnly: in.MainOnly}
-	if !slices.Contains([]string{linksKeep, linksText}, opts.links) {
-		return options{}, pdk.InvalidInput("/links", "keep or text")
+	opts := markdown.Options{Links: in.Links, Images: in.Images, MainOnly: in.MainOnly}
+	if !slices.Contains([]string{markdown.LinksKeep, markdown.LinksText}, opts.Links) {
+		return markdown.Options{}, pdk.InvalidInput("/links", "keep or text")
 	}
-	if !slices.Contains([]string{imagesKeep, imagesAlt, imagesDrop}, opts.images) {
-		return options{}, pdk.InvalidInput("/images", "keep, alt or drop")
+	if !slices.Contains([]string{markdown.ImagesKeep, markdown.ImagesAlt, markdown.ImagesDrop}, opts.Images) {
+		return markdown.Options{}, pdk.InvalidInput("/images", "keep, alt or drop")
 	}
 	for _, name := range in.Drop {
-		opts.drop = append(opts.drop, strings.ToLower(strings.Trim(name, "<>/ ")))
+		opts.Drop = append(opts.Drop, strings.ToLower(strings.Trim(name, "<>/ ")))
 	}
 	var err error
-	opts.base, err = baseURL(in.BaseURL)
+	opts.Base, err = baseURL(in.BaseURL)
 	return opts, err
 }
 
@@ -107,23 +108,4 @@ func baseURL(s string) (*url.URL, error) {
 			"not an absolute http or https URL such as https://example.org/docs/")
 	}
 	return base, nil
-}
-
-// cutChars cuts s after at most limit characters, at a line's end if there is one in the last
-// fifth.
-func cutChars(s string, limit int) (string, bool) {
-	if len(s) <= limit {
-		return s, false
-	}
-	chars := 0
-	for i := range s {
-		if chars == limit {
-			if end := strings.LastIndexByte(s[:i], '\n'); end > i-i/5 {
-				i = end
-			}
-			return s[:i], true
-		}
-		chars++
-	}
-	return s, false
 }

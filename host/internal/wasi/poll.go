@@ -31,9 +31,9 @@ func pollOneoff(ctx context.Context, s *State, mem api.Memory, p []uint64) Errno
 	if count == 0 || count > MaxSubscriptions {
 		return Inval
 	}
-	in, ok := view(mem, p[0], count*subscriptionSize)
-	out, ok2 := view(mem, p[1], count*eventSize)
-	told, ok3 := view(mem, p[3], 4)
+	in, ok := View(mem, p[0], count*subscriptionSize)
+	out, ok2 := View(mem, p[1], count*eventSize)
+	told, ok3 := View(mem, p[3], 4)
 	if !ok || !ok2 || !ok3 {
 		return Fault
 	}

@@ -24,8 +24,8 @@ const (
 
 var le = binary.LittleEndian
 
-// view is a range of the guest's memory, as it is now. Sizes are computed in 64 bits.
-func view(mem api.Memory, ptr, size uint64) ([]byte, bool) {
+// View is a range of the guest's memory, as it is now. Sizes are computed in 64 bits.
+func View(mem api.Memory, ptr, size uint64) ([]byte, bool) {
 	if size > math.MaxUint32 {
 		return nil, false
 	}
@@ -57,8 +57,8 @@ func size(list []string) (n uint64) {
 }
 
 func putSizes(mem api.Memory, list []string, p []uint64) Errno {
-	count, ok := view(mem, p[0], 4)
-	bytes, ok2 := view(mem, p[1], 4)
+	count, ok := View(mem, p[0], 4)
+	bytes, ok2 := View(mem, p[1], 4)
 	if !ok || !ok2 {
 		return Fault
 	}
@@ -69,8 +69,8 @@ func putSizes(mem api.Memory, list []string, p []uint64) Errno {
 
 // putStrings writes the strings, each with a zero after it, and where each begins.
 func putStrings(s *State, mem api.Memory, list []string, p []uint64) Errno {
-	starts, ok := view(mem, p[0], 4*uint64(len(list)))
-	bytes, ok2 := view(mem, p[1], size(list))
+	starts, ok := View(mem, p[0], 4*uint64(len(list)))
+	bytes, ok2 := View(mem, p[1], size(list))
 	if !ok || !ok2 {
 		return Fault
 	}
@@ -116,7 +116,7 @@ func putUint64(mem api.Memory, ptr, v uint64) Errno {
 }
 
 func randomGet(_ context.Context, s *State, mem api.Memory, p []uint64) Errno {
-	b, ok := view(mem, p[0], uint64(uint32(p[1])))
+	b, ok := View(mem, p[0], uint64(uint32(p[1])))
 	if !ok {
 		return Fault
 	}

@@ -12,7 +12,8 @@ import (
 const MaxVectors = 1024
 
 const (
-	vectorSize = 8  // pointer and length, 32 bits each
+	// VectorSize is the bytes of a range in a list of them.
+	VectorSize = 8
 	vectorWork = 64 // bytes that can be moved while a vector is looked at
 )
 
@@ -66,7 +67,7 @@ func fdRenumber(ctx context.Context, s *State, mem api.Memory, p []uint64) Errno
 }
 
 func fdFdstatGet(s *State, st stream, mem api.Memory, p []uint64) Errno {
-	b, ok := view(mem, p[1], fdstatSize)
+	b, ok := View(mem, p[1], fdstatSize)
 	if !ok {
 		return Fault
 	}
@@ -93,7 +94,7 @@ func fdFdstatSetFlags(s *State, _ stream, _ api.Memory, p []uint64) Errno {
 }
 
 func fdFilestatGet(_ *State, _ stream, mem api.Memory, p []uint64) Errno {
-	b, ok := view(mem, p[1], filestatSize)
+	b, ok := View(mem, p[1], filestatSize)
 	if !ok {
 		return Fault
 	}
@@ -107,7 +108,7 @@ func fdRead(s *State, st stream, mem api.Memory, p []uint64) Errno {
 	if st != stdin {
 		return Badf
 	}
-	if _, e := vectors(s, mem, p[1], p[2]); e != Success {
+	if _, e := Vectors(mem, p[1], p[2], s.spend); e != Success {
 		return e
 	}
 	if !mem.WriteUint32Le(uint32(p[3]), 0) {
@@ -124,16 +125,16 @@ func fdWrite(s *State, st stream, mem api.Memory, p []uint64) Errno {
 	case stderr:
 		w = s.Stderr
 	}
-	vecs, e := vectors(s, mem, p[1], p[2])
+	vecs, e := Vectors(mem, p[1], p[2], s.spend)
 	if e != Success {
 		return e
 	}
-	result, ok := view(mem, p[3], 4)
+	result, ok := View(mem, p[3], 4)
 	if !ok {
 		return Fault
 	}
 	written := uint32(0)
-	for ; len(vecs) > 0; vecs = vecs[vectorSize:] {
+	for ; len(vecs) > 0; vecs = vecs[VectorSize:] {
 		b, ok := mem.Read(le.Uint32(vecs), le.Uint32(vecs[4:]))
 		if !ok || uint64(written)+uint64(len(b)) > math.MaxUint32 {
 			break // the vectors lie in memory that the last write changed, or go on for ever
@@ -150,14 +151,15 @@ func fdWrite(s *State, st stream, mem api.Memory, p []uint64) Errno {
 	return Success
 }
 
-// vectors is the list at a pointer, cut to MaxVectors. All that it names lies in memory.
-func vectors(s *State, mem api.Memory, ptr, count uint64) ([]byte, Errno) {
-	if _, ok := view(mem, ptr, uint64(uint32(count))*vectorSize); !ok {
+// Vectors is the list of ranges at a pointer, cut to MaxVectors: pointer and length of each, 32 bits
+// each. All that it names lies in memory. What the list costs is spent first.
+func Vectors(mem api.Memory, ptr, count uint64, spend func(bytes int)) ([]byte, Errno) {
+	if _, ok := View(mem, ptr, uint64(uint32(count))*VectorSize); !ok {
 		return nil, Fault
 	}
-	list, _ := view(mem, ptr, min(uint64(uint32(count)), MaxVectors)*vectorSize)
-	s.spend(len(list) / vectorSize * vectorWork)
-	for v := list; len(v) > 0; v = v[vectorSize:] {
+	list, _ := View(mem, ptr, min(uint64(uint32(count)), MaxVectors)*VectorSize)
+	spend(len(list) / VectorSize * vectorWork)
+	for v := list; len(v) > 0; v = v[VectorSize:] {
 		if _, ok := mem.Read(le.Uint32(v), le.Uint32(v[4:])); !ok {
 			return nil, Fault
 		}

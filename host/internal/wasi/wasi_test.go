@@ -251,7 +251,7 @@ func TestVectorsCost(t *testing.T) {
 	for name, fd := range map[string]uint64{"fd_read": 0, "fd_write": 1} {
 		spent := uint64(0)
 		g := newGuest(t, &State{Spend: func(n uint64) { spent += n }})
-		g.mem.WriteUint32Le((MaxVectors-1)*vectorSize, pageSize+1)
+		g.mem.WriteUint32Le((MaxVectors-1)*VectorSize, pageSize+1)
 		g.want(Fault, name, fd, 0, MaxVectors, 0)
 		if spent != MaxVectors*vectorWork {
 			t.Errorf("%s: told of %d bytes", name, spent)

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -13,7 +14,9 @@ import (
 func compileError(text string, err error) error {
 	if part, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if invalid, ok := errors.AsType[*jsonschema.ValidationError](part.Err); ok {
-			return newInvalid(problemsOf(invalid, strings.TrimPrefix(part.URL, schemaURL+"#")), 0)
+			problems := problemsOf(invalid, strings.TrimPrefix(part.URL, schemaURL+"#"))
+			looked := min(len(problems), maxLooked)
+			return newInvalid(nameTypes(parse(text), problems[:looked]), len(problems)-looked)
 		}
 	}
 	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
@@ -27,6 +30,60 @@ func compileError(text string, err error) error {
 	}
 	reason := strings.ReplaceAll(err.Error(), schemaURL, "")
 	return errors.New(clip(reason, maxReason))
+}
+
+// maxLooked is how many problems of a schema are looked at more closely. A wrong type has three.
+const maxLooked = 3 * MaxProblems
+
+// typeWords are sorted.
+var typeWords = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+// nameTypes has the problems of a word that is no type begin with that word. The library only says
+// what there may be instead, and that a list may be, too.
+func nameTypes(schema *value, problems []Problem) []Problem {
+	want := "want one of " + compact(typeWords)
+	named := map[string]string{} // by pointer
+	for _, p := range problems {
+		if v := schema.under(p.Pointer); p.Detail == want && v != nil && v.kind == '"' {
+			word := unquote(v.text)
+			named[p.Pointer] = quoted(word) + " is no type; " + declared(word, typeWords, "there are")
+		}
+	}
+	var all []Problem
+	for _, p := range problems {
+		detail, is := named[p.Pointer]
+		inside := func(other Problem) bool {
+			return strings.HasPrefix(other.Pointer, p.Pointer+"/") && named[other.Pointer] != ""
+		}
+		switch {
+		case is:
+			all = append(all, Problem{p.Pointer, detail})
+		case p.Detail != want || !slices.ContainsFunc(problems, inside):
+			all = append(all, p)
+		} // else it is a list, and its word is named
+	}
+	return slices.Compact(all)
+}
+
+// under is what lies at a pointer as problems have it, or nil.
+func (v *value) under(pointer string) *value {
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		var next *value
+		for _, m := range v.fields {
+			if escapePointer(m.name) == token {
+				next = m.value
+			}
+		}
+		for i, item := range v.items {
+			if itoa(i) == token {
+				next = item
+			}
+		}
+		if v = next; v == nil {
+			return nil
+		}
+	}
+	return v
 }
 
 func patternError(text string, p *patterns) error {

@@ -1,8 +1,6 @@
 package schema
 
 import (
-	"fmt"
-
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
 )
@@ -36,8 +34,7 @@ func (s *Schema) Fit(text []byte, packed abi.Raw) (*Fitted, error) {
 		if odd&oddField == 0 || err != nil {
 			return nil, err
 		}
-		return &Fitted{Notes: []string{fmt.Sprintf("fields that the tool does not declare are "+
-			"not looked for in arguments of more than %d bytes", maxFitText)}}, nil
+		return &Fitted{Notes: []string{tooMuch}}, nil
 	}
 	f := &fitter{}
 	root := parse(string(text))
@@ -45,7 +42,7 @@ func (s *Schema) Fit(text []byte, packed abi.Raw) (*Fitted, error) {
 	if taken := s.taken(f, root); taken != nil {
 		return taken, nil
 	}
-	if notes := f.unknownNotes(); err == nil && len(notes) > 0 {
+	if notes := f.unknownNotes(); err == nil && odd&oddField != 0 && len(notes) > 0 {
 		return &Fitted{Notes: notes}, nil
 	}
 	return nil, err

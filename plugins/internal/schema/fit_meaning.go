@@ -12,6 +12,9 @@ import (
 // maxTakenNumber is how many characters a number may have that is taken from a text.
 const maxTakenNumber = 64
 
+// sureDigits is how many digits a float keeps, whatever they are.
+const sureDigits = 15
+
 // types is the type of a value, as a set.
 func (v *value) types() types {
 	switch v.kind {
@@ -102,8 +105,11 @@ func (v *value) exact() bool {
 			return false
 		}
 	}
-	if v.kind != '0' || !strings.ContainsAny(v.text, ".eE") {
+	switch {
+	case v.kind != '0', !strings.ContainsAny(v.text, ".eE"):
 		return true // the transcoder takes no integer past 64 bits
+	case len(v.text) <= sureDigits && !strings.ContainsAny(v.text, "eE"):
+		return true
 	}
 	f, written, ok := numberOf(v.text)
 	if !ok {

@@ -76,9 +76,17 @@ func TestFitRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	slips := strings.NewReplacer(`"ab"`, `"1"`, `"é"`, `"[1,\"a\"]"`, `""`, `"{\"a\":1}"`,
 		"true", `"true"`, "-3", `"1.0"`)
-	for range 3000 {
+	for range rounds(3000) {
 		fitHolds(t, randomSchema(rng, 3), slips.Replace(randomValue(rng, 3)))
 	}
+}
+
+// rounds is how often a random test is tried: n times, or less when time is short.
+func rounds(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
 }
 
 func fitHolds(t *testing.T, schema, text string) {

@@ -32,33 +32,48 @@ func declared(name string, names []string, there string) string {
 // quoted is a stranger's word in a text of ours.
 func quoted(name string) string { return strconv.Quote(clip(name, maxName)) }
 
-// nearName is the name that is a slip away from another, one in three characters, or "".
+// nearName is the name that is a slip away from another, one in three characters, or else one that
+// it begins, or "".
 func nearName(name string, names []string) string {
 	name = strings.ToLower(clip(name, maxName))
-	best, least := "", len(name)/3+1
+	best, least, longer := "", len(name)/3+1, ""
 	for _, n := range names[:min(len(names), maxNear)] {
-		if far := distance(name, strings.ToLower(clip(n, maxName))); far < least {
+		other := strings.ToLower(clip(n, maxName))
+		if far := distance(name, other); far < least {
 			best, least = n, far
 		}
+		if longer == "" && len(name) >= minBegun && strings.HasPrefix(other, name) {
+			longer = n
+		}
+	}
+	if best == "" {
+		return longer
 	}
 	return best
 }
 
-// distance counts the insertions, deletions and replacements of bytes that turn a into b.
+// minBegun is how many bytes of a name say which one is meant.
+const minBegun = 2
+
+// distance counts the insertions, deletions, replacements and swaps of neighbours, in bytes, that
+// turn a into b.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		corner := row[0]
+		before, last, row = last, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			far := corner
+			far := last[j]
 			if a[i] != b[j] {
-				far = 1 + min(corner, row[j], row[j+1])
+				far = 1 + min(last[j], row[j], last[j+1])
 			}
-			corner, row[j+1] = row[j+1], far
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				far = min(far, 1+before[j-1])
+			}
+			row[j+1] = far
 		}
 	}
 	return row[len(b)]

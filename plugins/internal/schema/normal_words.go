@@ -178,10 +178,12 @@ func (n *normaliser) required(v *value) {
 		return
 	}
 	var all []*value
+	known := map[string]bool{}
 	add := func(name *value) {
-		if !slices.ContainsFunc(all, func(v *value) bool { return v.text == name.text }) {
+		if !known[name.text] {
 			all = append(all, name)
 		}
+		known[name.text] = true
 	}
 	listed := 0
 	if names != nil {

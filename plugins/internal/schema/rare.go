@@ -17,6 +17,7 @@ import (
 // rareSchema is a schema that the library checks. It counts the steps of the one check that uses
 // it, which the library itself does not bound.
 type rareSchema struct {
+	text    string
 	schema  *jsonschema.Schema
 	longest int // values of its longest enum
 	steps   int
@@ -30,7 +31,7 @@ func newRareSchema(text string) (*rareSchema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &rareSchema{longest: 1}
+	s := &rareSchema{text: text, longest: 1}
 	patterns := &patterns{steps: &s.steps, known: map[string]*boundedPattern{}}
 	c.UseRegexpEngine(patterns.compile)
 	c.RegisterVocabulary(&jsonschema.Vocabulary{
@@ -115,7 +116,9 @@ func (s *rareSchema) check(v abi.Raw) (err error) {
 	if !ok {
 		return nil
 	}
-	return newInvalid(problemsOf(invalid, ""), 0)
+	found := newInvalid(problemsOf(invalid, ""), 0)
+	s.nameFields(invalid, found.Problems)
+	return found
 }
 
 func compareProblems(a, b Problem) int {
@@ -201,7 +204,9 @@ func appendProblems(dst []Problem, e *jsonschema.ValidationError, at string) []P
 	case *kind.Type:
 		detail = fmt.Sprintf("want %s, have %s", typesOf(k.Want), typesOf([]string{k.Got}))
 	case *kind.FalseSchema:
-		detail = nothing
+		if detail = nothing; strings.HasSuffix(e.SchemaURL, unevaluated) {
+			detail = unknownField
+		}
 	case *kind.Enum:
 		detail = "want one of " + compact(k.Want)
 	default:

@@ -1,4 +1,4 @@
-package main
+package markdown
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 
 // Limits of a page.
 const (
-	maxNesting = 16  // lists and quotations inside each other; each one repeats its prefix on a line
-	maxSpan    = 100 // columns or rows of one table cell; wider ones count as one
+	MaxNesting = 16  // lists and quotations inside each other; each one repeats its prefix on a line
+	MaxSpan    = 100 // columns or rows of one table cell; wider ones count as one
 
-	maxOpenBrackets = 1000 // brackets without an end nearby, before text is no longer escaped
+	MaxOpenBrackets = 1000 // brackets without an end nearby, before text is no longer escaped
 	nearby          = 200  // bytes
 )
 
@@ -29,7 +29,7 @@ var linkSchemes = []string{"", "http", "https", "mailto", "tel", "ftp"}
 
 // cleaner prepares a tree for the renderer.
 type cleaner struct {
-	options
+	Options
 	openBrackets int // opening brackets without a closing one nearby
 }
 
@@ -43,11 +43,11 @@ func (c *cleaner) readBase(doc *html.Node) {
 	if err != nil {
 		return
 	}
-	if c.base != nil {
-		href = c.base.ResolveReference(href)
+	if c.Base != nil {
+		href = c.Base.ResolveReference(href)
 	}
 	if href.Host != "" {
-		c.base = href
+		c.Base = href
 	}
 }
 
@@ -69,8 +69,8 @@ func (c *cleaner) countBrackets(text string) {
 func (c *cleaner) clean(n *html.Node, nesting int) error {
 	switch n.Data {
 	case "blockquote", "ul", "ol":
-		if nesting++; nesting > maxNesting {
-			return fmt.Errorf("more than %d lists and quotations inside each other", maxNesting)
+		if nesting++; nesting > MaxNesting {
+			return fmt.Errorf("more than %d lists and quotations inside each other", MaxNesting)
 		}
 	}
 	for child := n.FirstChild; child != nil; {
@@ -97,7 +97,7 @@ func (c *cleaner) clean(n *html.Node, nesting int) error {
 // unwanted reports elements that are asked to be dropped, cannot be read, or are hidden: text that
 // a person would not see is a way to talk to a model behind the person's back.
 func (c *cleaner) unwanted(n *html.Node) bool {
-	if slices.Contains(c.drop, n.Data) || slices.Contains(noContent, n.Data) {
+	if slices.Contains(c.Drop, n.Data) || slices.Contains(noContent, n.Data) {
 		return true
 	}
 	style := strings.ToLower(strings.Join(strings.Fields(attr(n, "style")), ""))
@@ -109,7 +109,7 @@ func (c *cleaner) mend(n *html.Node) {
 	switch n.Data {
 	case "a":
 		href, ok := c.resolve(attr(n, "href"))
-		if !ok || href == "" || c.links == linksText {
+		if !ok || href == "" || c.Links == LinksText {
 			unwrap(n)
 			return
 		}
@@ -117,9 +117,9 @@ func (c *cleaner) mend(n *html.Node) {
 	case "img":
 		src, ok := c.resolve(attr(n, "src"))
 		switch {
-		case c.images == imagesDrop:
+		case c.Images == ImagesDrop:
 			n.Parent.RemoveChild(n)
-		case c.images == imagesAlt || !ok || src == "":
+		case c.Images == ImagesAlt || !ok || src == "":
 			alt := &html.Node{Type: html.TextNode, Data: attr(n, "alt")}
 			n.Parent.InsertBefore(alt, n)
 			n.Parent.RemoveChild(n)
@@ -141,10 +141,10 @@ func (c *cleaner) resolve(link string) (string, bool) {
 	if err != nil || !slices.Contains(linkSchemes, strings.ToLower(u.Scheme)) {
 		return "", false
 	}
-	if c.base == nil || link == "" {
+	if c.Base == nil || link == "" {
 		return link, true
 	}
-	return c.base.ResolveReference(u).String(), true
+	return c.Base.ResolveReference(u).String(), true
 }
 
 // unwrap puts the children of n in its place.
@@ -171,6 +171,6 @@ func limitSpan(n *html.Node) {
 			return false
 		}
 		span, err := strconv.Atoi(strings.TrimSpace(a.Val))
-		return err != nil || span < 1 || span > maxSpan
+		return err != nil || span < 1 || span > MaxSpan
 	})
 }

@@ -1,4 +1,5 @@
-package main
+// Package markdown makes Markdown of web pages, without what is not there to be read.
+package markdown
 
 import (
 	"fmt"
@@ -15,21 +16,23 @@ import (
 
 // What to do with links and images.
 const (
-	linksKeep  = "keep"
-	linksText  = "text"
-	imagesKeep = "keep"
-	imagesAlt  = "alt"
-	imagesDrop = "drop"
+	LinksKeep  = "keep"
+	LinksText  = "text"
+	ImagesKeep = "keep"
+	ImagesAlt  = "alt"
+	ImagesDrop = "drop"
 )
 
-type options struct {
-	base          *url.URL // nil: relative links stay as they are
-	links, images string
-	mainOnly      bool
-	drop          []string // names of elements
+// Options say what of a page is wanted.
+type Options struct {
+	Base          *url.URL // nil: relative links stay as they are
+	Links, Images string   // LinksKeep or another; ImagesKeep or another
+	MainOnly      bool
+	Drop          []string // names of elements
 }
 
-type page struct{ title, markdown string }
+// Page is a page made readable.
+type Page struct{ Title, Markdown string }
 
 // escaping turns a cleaned tree into Markdown in which text that looks like markup is escaped.
 // Its time grows with the square of the opening brackets on a line; verbatim leaves text as it is,
@@ -52,31 +55,32 @@ func newRenderer(opts ...func(*converter.Converter) error) *converter.Converter 
 	))...)
 }
 
-func convert(source string, opts options) (page, error) {
+// Convert makes Markdown of HTML, a page or a piece of one.
+func Convert(source string, opts Options) (Page, error) {
 	doc, err := html.Parse(strings.NewReader(source))
 	if err != nil {
-		return page{}, err
+		return Page{}, err
 	}
-	var p page
-	p.title = textOf(find(doc, func(n *html.Node) bool { return n.Data == "title" }))
-	c := cleaner{options: opts}
+	var p Page
+	p.Title = textOf(find(doc, func(n *html.Node) bool { return n.Data == "title" }))
+	c := cleaner{Options: opts}
 	c.readBase(doc)
 	root := doc
-	if opts.mainOnly {
+	if opts.MainOnly {
 		root = mainPart(doc)
 	}
 	if err := c.clean(root, 0); err != nil {
-		return page{}, err
+		return Page{}, err
 	}
 	renderer := escaping
-	if c.openBrackets > maxOpenBrackets {
+	if c.openBrackets > MaxOpenBrackets {
 		renderer = verbatim
 	}
 	text, err := renderer.ConvertNode(root)
 	if err != nil {
-		return page{}, fmt.Errorf("render: %w", err)
+		return Page{}, fmt.Errorf("render: %w", err)
 	}
-	p.markdown = string(text)
+	p.Markdown = string(text)
 	return p, nil
 }
 

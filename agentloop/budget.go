@@ -1,0 +1,125 @@
+package agentloop
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/tokens"
+)
+
+// Budget is what all runs of a loop together may take. It is looked at before each request to the
+// model, and what is used up parks the run: it ends with message.EndBudget, and a Run without input
+// goes on once the budget has been raised. A field's zero means no limit of this kind.
+type Budget struct {
+	Steps   int           // requests to the model
+	Tokens  int64         // input and output
+	Dollars float64       // needs Prices
+	Wall    time.Duration // during runs, not between them
+	Prices  Prices
+}
+
+// Prices are a model's, in dollars for a million tokens.
+type Prices struct {
+	Input, Output float64
+	Cached        float64 // input that a cache had; 0: as Input
+}
+
+// Spent is what runs took.
+type Spent struct {
+	Steps   int
+	Usage   message.Usage
+	Dollars float64
+	Wall    time.Duration
+}
+
+func (b *Budget) check() error {
+	p := b.Prices
+	switch {
+	case b.Steps < 0 || b.Tokens < 0 || b.Wall < 0 || !isPrice(b.Dollars):
+		return errors.New("a budget is negative or no number; want 0 for no limit, or more")
+	case !isPrice(p.Input) || !isPrice(p.Output) || !isPrice(p.Cached):
+		return errors.New("a price is negative or no number")
+	case b.Dollars > 0 && p == Prices{}:
+		return errors.New("a budget in dollars needs the model's prices, and there are none")
+	}
+	return nil
+}
+
+// isPrice tells NaN and infinities from dollars: with those, no sum ever reaches a budget.
+func isPrice(d float64) bool { return d >= 0 && !math.IsInf(d, 1) }
+
+// usedUp names the budget that is used up, or is "".
+func (b *Budget) usedUp(s Spent) string {
+	used := s.Usage.Input + s.Usage.Output
+	switch {
+	case b.Steps > 0 && s.Steps >= b.Steps:
+		return fmt.Sprintf("the budget of %d steps is used up", b.Steps)
+	case b.Tokens > 0 && used >= b.Tokens:
+		return fmt.Sprintf("the budget of %d tokens is used up: %d were taken", b.Tokens, used)
+	case b.Dollars > 0 && s.Dollars >= b.Dollars:
+		return fmt.Sprintf("the budget of $%.2f is used up: $%.4f were spent", b.Dollars, s.Dollars)
+	case b.Wall > 0 && s.Wall >= b.Wall:
+		return fmt.Sprintf("the budget of %v is used up", b.Wall)
+	}
+	return ""
+}
+
+// dollars is the price of one request.
+func (p Prices) dollars(u message.Usage) float64 {
+	cached := p.Cached
+	if cached == 0 {
+		cached = p.Input
+	}
+	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached +
+		float64(u.Output)*p.Output) / 1e6
+}
+
+// maxUsage is more tokens than any request takes. A number above it is a mistake or a lie, and a
+// few of those would be more than an int64 can count.
+const maxUsage = 1 << 40
+
+// plausible is the usage that a provider told, as far as it can be true: no number of it lowers
+// what was spent, be it negative or a part that is more than the whole.
+func plausible(u message.Usage) message.Usage {
+	in, out := min(max(u.Input, 0), maxUsage), min(max(u.Output, 0), maxUsage)
+	return message.Usage{Input: in, Output: out,
+		Cached: min(max(u.Cached, 0), in), Reasoning: min(max(u.Reasoning, 0), out)}
+}
+
+// account adds what a request took to what was spent, and gives the usage of all so far. A provider
+// that counts no tokens does not get around a budget of tokens or dollars: they are estimated.
+func (l *Loop) account(req *message.Request, reply *message.Message) message.Usage {
+	var used message.Usage
+	switch {
+	case reply.Usage != nil && *reply.Usage != message.Usage{}:
+		used = *reply.Usage
+	case l.Budget.Tokens > 0 || l.Budget.Dollars > 0:
+		used.Input = int64(tokens.EstimateRequest(req.Messages, req.Tools))
+		used.Output = int64(tokens.EstimateRequest([]message.Message{*reply}, nil))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spent.Usage.Add(used)
+	l.spent.Dollars += l.Budget.Prices.dollars(used)
+	return l.spent.Usage
+}
+
+// elapsed is how long the run that is at work has lasted. A clock that was set back takes nothing
+// off what was spent.
+func (l *Loop) elapsed() time.Duration { return max(l.now().Sub(l.since), 0) }
+
+// clock counts the time until the function that it gives is called.
+func (l *Loop) clock() (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ticking, l.since = true, l.now()
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.spent.Wall += l.elapsed()
+		l.ticking = false
+	}
+}

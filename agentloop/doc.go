@@ -1,0 +1,54 @@
+// Package agentloop lets a model and tools take turns until there is an answer.
+//
+// A [Loop] is one conversation. [Loop.Run] says something to the model and gives, as an iterator,
+// what happens: pieces of text, tools that start and complete, turns, usage, warnings, and at last
+// the end. The model is anything with a Turn (the packages under provider speak to real ones,
+// looptest has one for tests), and the tools are anything with Specs and Call, such as a
+// *plugins.Registry.
+//
+// # One round trip
+//
+// A request is built from the system prompt, the history and the tools, sorted by name. When
+// ContextLimit is set, it is held against that limit before it is sent, every time. What the model
+// says becomes part of the history. Without calls it is the answer. Each call goes through these
+// gates, in this order:
+//
+//	name         offered?                     else unknown_tool
+//	arguments    a JSON object, or nothing?   else invalid_arguments
+//	hook         may change the arguments, or deny
+//	permission   by rules, mode, a person     else denied
+//	tool         Tools.Call
+//	cut          a long output keeps head and tail; read_more gives the rest
+//	hook         may change the result
+//
+// Then the result is recorded and told to the model, be it good or bad: [FeedsModel] tells the
+// errors that a model can do something about from those that end a run, and [Code] names each.
+// errors.go has them all on one page.
+//
+// # How a run ends
+//
+// With an answer; with an error; parked, because a [Budget] is used up; or because the model made
+// the same call and saw it fail in the same way three times in a row. The last two are no errors.
+// However it ends, also when its context does or its iteration is left, each call in the history
+// has its one result: what was under way is recorded as unknown, what was not begun as not run. So
+// the next Run can always go on.
+//
+// # Durable conversations
+//
+// A Loop with an ID has its calls recorded by the tools' ledger, each at its place in the
+// conversation. What a process left without a result when it died, the next one makes again at the
+// same places: a call that has ended is not run a second time, and one of which nobody knows ends
+// the run with a *plugins.ReconciliationError, without a result, until somebody records what
+// happened.
+//
+// # What may run
+//
+// By default tools that only read run, and whatever else is denied unless [Approval] says who
+// decides. Whether a tool only reads is its spec's effect, as Tools lists it: a loader gives that
+// effect to a plugin which is granted nothing it could change the world with.
+//
+// # Limits
+//
+// A run has at most [DefaultMaxTurns] round trips, unless MaxTurns says otherwise. A model is shown
+// at most 48 KiB of an output. At most eight calls run side by side.
+package agentloop

@@ -1,0 +1,162 @@
+package agentloop
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop/provider"
+	"github.com/wasmagent/wasmagent/agentloop/session"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// This page has every error of an agent. Code gives each its stable name, and FeedsModel tells
+// which ones a model is told of and which end a run.
+
+// Errors of a model's provider. They end a run.
+type (
+	MissingAPIKeyError = provider.MissingAPIKeyError
+	HTTPError          = provider.HTTPError
+	StatusError        = provider.StatusError
+	DecodeError        = provider.DecodeError
+)
+
+// Errors of a call. A model is told of them.
+type (
+	UnknownToolError = plugins.UnknownToolError
+
+	// ToolError is a call that gave no result. The kinds ErrInvalidInput and
+	// ErrMissingIdempotencyKey are arguments that were wrong (Code: invalid_arguments), also when
+	// the loop itself or a built-in tool finds them so; the others are a tool that failed (tool).
+	ToolError = plugins.ToolError
+
+	// DeniedError is a call that was not allowed. It did not run.
+	DeniedError struct{ Tool, Reason string }
+)
+
+// InvalidSessionError is a stored session that breaks its own rules.
+type InvalidSessionError = session.InvalidError
+
+// NewToolError is a tool's failure in a few words.
+func NewToolError(tool, message string) *ToolError {
+	return &ToolError{Tool: tool, Kind: plugins.ErrHandler, Effect: abi.EffectRead,
+		Err: errors.New(message)}
+}
+
+// NewInvalidArguments is arguments that a tool, or whoever stands before it, cannot take.
+func NewInvalidArguments(tool, message string) *ToolError {
+	return &ToolError{Tool: tool, Kind: plugins.ErrInvalidInput, Err: arguments(message)}
+}
+
+// arguments is what is wrong with arguments that were never shown to a tool.
+type arguments string
+
+func (e arguments) Error() string     { return string(e) }
+func (e arguments) CauseName() string { return "carriage" }
+
+// MaxIterationsError is a run that used up its round trips without an answer. What it gathered is
+// in the history, and a later run goes on from there.
+type MaxIterationsError struct{ N int }
+
+// ContextLimitError is a request that does not fit into the model's context. It was not sent.
+type ContextLimitError struct {
+	ProjectedTokens int // of messages and tools, without the reserve
+	ReserveTokens   int // kept free for the answer
+	ContextLimit    int
+	Model           string
+}
+
+// IOError is a file operation outside a tool that failed, such as recording the conversation.
+type IOError struct{ Err error }
+
+// SdkError is a call of this API that cannot be carried out. Name is a stable name for the cause,
+// the one that SdkCode gives.
+type SdkError struct {
+	Name string // busy, configuration, input
+	Err  error
+}
+
+// ErrBusy is a second Run of a Loop while one runs.
+var ErrBusy error = &SdkError{"busy", errors.New("the loop is running already; " +
+	"wait until its run has ended")}
+
+// OtherError is an error of a caller's own model or hook that is none of the others.
+type OtherError struct {
+	Where string // model, approval, hook before a tool, hook after a tool
+	Err   error
+}
+
+// InterchangeError is a session that could not be imported, exported or translated.
+type InterchangeError struct{ Err error }
+
+// ReductionError is a reversible reduction that cannot be undone as it was recorded. A model is
+// told of it when it asked for that by a tool.
+type ReductionError struct{ Err error }
+
+// Errors of subagents and background jobs, which a model asks for by tools.
+type (
+	SubagentDepthError            struct{ MaxDepth, AttemptedDepth int }
+	SubagentConcurrencyError      struct{ MaxConcurrent int }
+	SubagentDefinitionError       struct{ Name string }
+	SubagentNotFoundError         struct{ ID string }
+	BackgroundJobConcurrencyError struct{ MaxConcurrent int }
+	BackgroundJobNotFoundError    struct{ ID string }
+)
+
+// ErrSubagentBackgroundPolicy is a background subagent where nothing says who answers for it.
+var ErrSubagentBackgroundPolicy = errors.New(`a background subagent needs background_prompts to ` +
+	`be "auto_policy" or "parent"`)
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("tool %q was not run, the call is denied: %s", e.Tool, e.Reason)
+}
+
+func (e *MaxIterationsError) Error() string {
+	return fmt.Sprintf("no answer after %d round trips with the model", e.N)
+}
+
+func (e *ContextLimitError) Error() string {
+	return fmt.Sprintf("the request does not fit into the context of model %q and was not sent: "+
+		"%d tokens projected + %d kept for the answer > %d", e.Model, e.ProjectedTokens,
+		e.ReserveTokens, e.ContextLimit)
+}
+
+func (e *IOError) Error() string { return e.Err.Error() }
+func (e *IOError) Unwrap() error { return e.Err }
+
+func (e *SdkError) Error() string { return e.Err.Error() }
+func (e *SdkError) Unwrap() error { return e.Err }
+
+func (e *OtherError) Error() string { return fmt.Sprintf("%s: %v", e.Where, e.Err) }
+func (e *OtherError) Unwrap() error { return e.Err }
+
+func (e *InterchangeError) Error() string { return e.Err.Error() }
+func (e *InterchangeError) Unwrap() error { return e.Err }
+
+func (e *ReductionError) Error() string { return e.Err.Error() }
+func (e *ReductionError) Unwrap() error { return e.Err }
+
+func (e *SubagentDepthError) Error() string {
+	return fmt.Sprintf("a subagent at depth %d would be too deep, at most %d is allowed",
+		e.AttemptedDepth, e.MaxDepth)
+}
+
+func (e *SubagentConcurrencyError) Error() string {
+	return fmt.Sprintf("%d subagents run already, which is as many as may", e.MaxConcurrent)
+}
+
+func (e *SubagentDefinitionError) Error() string {
+	return fmt.Sprintf("there is no agent type %q", e.Name)
+}
+
+func (e *SubagentNotFoundError) Error() string {
+	return fmt.Sprintf("there is no subagent %q, or its result has been given already", e.ID)
+}
+
+func (e *BackgroundJobConcurrencyError) Error() string {
+	return fmt.Sprintf("%d background jobs run already, which is as many as may", e.MaxConcurrent)
+}
+
+func (e *BackgroundJobNotFoundError) Error() string {
+	return fmt.Sprintf("there is no background job %q, or its result has been given already", e.ID)
+}

@@ -1,0 +1,70 @@
+package agentloop
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// openCall is a call of a run that is recorded, without a result in the history: its process ended,
+// or nobody knows yet whether it happened.
+type openCall struct {
+	message.Call
+	position int // among all calls of the conversation, from 1
+}
+
+// unanswered is the calls at the end of a history that have no result.
+func unanswered(history []message.Message) []message.Call {
+	results := 0
+	for i := len(history) - 1; i >= 0; i-- {
+		switch m := &history[i]; {
+		case m.Role == message.Tool:
+			results++
+		case results < len(m.Calls):
+			return m.Calls[results:]
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// placeholders are results of calls that are still to be made.
+func placeholders(calls []message.Call) (list []message.Message) {
+	for _, c := range calls {
+		list = append(list, message.Message{Role: message.Tool,
+			Result: &message.Result{CallID: c.ID, Outcome: message.Unknown}})
+	}
+	return list
+}
+
+// goOn makes the calls that were left open. The error ends the run.
+func (r *run) goOn(ctx context.Context) error {
+	l := r.loop
+	if len(l.open) == 0 {
+		return nil
+	}
+	r.offer.refresh(l)
+	for _, c := range l.open {
+		r.rest = append(r.rest, &call{Call: c.Call, position: c.position, again: true,
+			err: errNotRun})
+	}
+	l.open = nil
+	return r.runCalls(ctx)
+}
+
+// leaveOpen keeps a call, and those after it, without a result when somebody must find out first
+// whether it happened: once that is recorded, the next run comes to its place again and goes on
+// from there.
+func (r *run) leaveOpen(c *call) bool {
+	if _, ok := errors.AsType[*plugins.ReconciliationError](c.err); !ok || r.loop.ID == "" {
+		return false
+	}
+	for _, c := range append([]*call{c}, r.rest...) {
+		r.loop.open = append(r.loop.open, openCall{c.Call, c.position})
+	}
+	r.rest = nil
+	return true
+}

@@ -1,0 +1,70 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"time"
+
+	"github.com/wasmagent/wasmagent/agentloop/message"
+)
+
+const (
+	MaxName     = 64        // characters of a session's name
+	MaxHeader   = 4 << 10   // bytes of the first line
+	MaxLine     = 32 << 20  // bytes of a line, with its newline
+	MaxFile     = 256 << 20 // bytes of a session's file
+	MaxMeta     = 64 << 10  // bytes of NAME.meta.json
+	MaxSessions = 10_000    // sessions that a folder's list may have
+)
+
+const (
+	formatName    = "wasmagent.session"
+	formatVersion = 1
+	sourceOwn     = "wasmagent"
+)
+
+// sources are who may have written the messages of a session first.
+var sources = []string{sourceOwn}
+
+// Header is the first line of a session's file. It never changes.
+type Header struct {
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Source  string    `json:"source"` // who wrote the messages first
+	ID      string    `json:"id"`     // a UUID of version 7
+	Created time.Time `json:"created,omitzero"`
+	Parent  *Parent   `json:"parent,omitempty"` // of a fork
+}
+
+// Parent says where a fork comes from.
+type Parent struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`     // at that time
+	Messages int    `json:"messages"` // that it had in common with the fork
+}
+
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
+func checkName(name string) error {
+	if len(name) > MaxName || !namePattern.MatchString(name) {
+		return &NameError{Name: name}
+	}
+	return nil
+}
+
+// appendLine adds v as one line of JSON. Nothing in it can break the line: JSON escapes every
+// control character, and raw values are compacted.
+func appendLine(buf *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// unknown is the result of a call that has none.
+func unknown(c message.Call, at time.Time) message.Message {
+	return message.Message{Role: message.Tool, Time: at, Result: &message.Result{
+		CallID: c.ID, Name: c.Name, Outcome: message.Unknown,
+		Text: "The call was interrupted: the tool may or may not have run.",
+	}}
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/config"
+	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/ledger"
+)
+
+// agentTools are the tools that a model may call: those of the plugin directories that the
+// configuration offers. What a tool says while it runs goes to its listener.
+type agentTools struct {
+	app      *app
+	registry *plugins.Registry
+	owners   map[string]*loader.Plugin
+	effects  map[string]abi.Effect
+	heard    *teller
+}
+
+// openTools opens the plugin directories for a model.
+func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFlags,
+	heard *teller) (*agentTools, error) {
+	rules, err := flags.rules()
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.openDirs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.tellWithheld(c)
+	t := &agentTools{app: a, owners: map[string]*loader.Plugin{}, effects: map[string]abi.Effect{},
+		heard: heard, registry: plugins.NewRegistry(&plugins.Options{
+			Rules: rules, Ledger: &openingLedger{app: a}})}
+	for name, tool := range c.tools {
+		if !cfg.Tools.Offers(name) {
+			continue
+		}
+		if err := t.registry.Add(tool); err != nil {
+			return nil, err
+		}
+		t.owners[name] = &c.plugins[c.owners[name]]
+	}
+	if err := t.registry.Check(); err != nil {
+		return nil, ruleError(err)
+	}
+	for spec := range t.registry.Specs() {
+		t.effects[spec.Name] = spec.Effect
+	}
+	return t, nil
+}
+
+// ruleError makes flags for tools that are not there a mistake on the command line.
+func ruleError(err error) error {
+	lost, ok := errors.AsType[*plugins.RuleError](err)
+	if !ok {
+		return err
+	}
+	return &usageError{
+		text: fmt.Sprintf("--key or --effect is for a tool that is not offered: %s", lost.Tools[0]),
+		hint: nearHint(lost.Tools[0], lost.Have, `"wasmagent list" shows the tools`),
+	}
+}
+
+// Specs implements agentloop.Tools.
+func (t *agentTools) Specs() iter.Seq[abi.ToolSpec] { return t.registry.Specs() }
+
+// Call implements agentloop.Tools.
+func (t *agentTools) Call(ctx context.Context, call plugins.Call) (plugins.Result, error) {
+	call.Log = t.app.guestLog(call.Tool)
+	call.Progress = func(p abi.Progress) { t.heard.progress(call.ID, call.Tool, p) }
+	result, err := t.app.callLogged(ctx, t.registry, t.owners[call.Tool], call)
+	for _, note := range result.Notes {
+		t.heard.warn(call.Tool + ": " + note)
+	}
+	if result.Copied {
+		t.heard.warn(fmt.Sprintf("%s: copied from %s, the tool was not run", call.Tool, result.Place))
+	}
+	return result, err
+}
+
+// openingLedger opens the ledger's file, and makes it if need be, once there is something to
+// record.
+type openingLedger struct {
+	app *app
+
+	mu   sync.Mutex
+	book *ledger.SQLite
+}
+
+func (l *openingLedger) open(ctx context.Context) (*ledger.SQLite, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.book == nil {
+		opened, err := l.app.openLedger(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		l.book = opened
+	}
+	return l.book, nil
+}
+
+// Begin implements plugins.Ledger.
+func (l *openingLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, error) {
+	book, err := l.open(ctx)
+	if err != nil {
+		return plugins.Begun{}, err
+	}
+	return book.Begin(ctx, in)
+}
+
+// End implements plugins.Ledger.
+func (l *openingLedger) End(ctx context.Context, id string, c plugins.Completion) error {
+	return l.book.End(ctx, id, c)
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/wasmagent/wasmagent/policy"
+)
+
+// operator gives the operator's word about plugins, which is read when it is first needed.
+func (a *app) operator() (*policy.Policy, error) {
+	if a.policy != nil {
+		return a.policy, nil
+	}
+	p, err := a.openPolicy()
+	if err != nil {
+		return nil, err
+	}
+	a.policy = p
+	a.closeAtEnd("policy", p.Close)
+	return p, nil
+}
+
+// openPolicy reads the file that --config names, which must be there, or the user's.
+func (a *app) openPolicy() (*policy.Policy, error) {
+	dirs, _, err := a.pluginDirs()
+	if err != nil {
+		dirs = nil // a command that names a file needs none
+	}
+	return policy.Open(a.policyFile(), &policy.Options{Optional: a.configFile == "", Protect: dirs})
+}
+
+func (a *app) policyFile() string {
+	if a.configFile != "" {
+		return a.configFile
+	}
+	return policy.File()
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package mount
+
+const nonblock = 0

@@ -1,0 +1,60 @@
+package tomlfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"unicode/utf8"
+)
+
+// ReadOwn reads a file that nobody else may be able to change, of at most so many bytes. A link is
+// followed.
+func ReadOwn(file string, most int) (string, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", err
+	}
+	if runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o022 != 0 {
+		return "", errors.New("others can change this file: chmod go-w it")
+	}
+	return read(file, info, most)
+}
+
+// ReadStranger reads a file of at most so many bytes. A link is not followed: what it leads to
+// would be shown in errors.
+func ReadStranger(file string, most int) (string, error) {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return "", err
+	}
+	return read(file, info, most)
+}
+
+func read(file string, info fs.FileInfo, most int) (string, error) {
+	if !info.Mode().IsRegular() {
+		return "", errors.New("not a regular file")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if now, err := f.Stat(); err != nil {
+		return "", err
+	} else if !os.SameFile(info, now) {
+		return "", errors.New("it was replaced while it was opened")
+	}
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > most:
+		return "", fmt.Errorf("the file has more than %d bytes", most)
+	case !utf8.Valid(text):
+		return "", errors.New("the file is not UTF-8")
+	}
+	return string(text), nil
+}

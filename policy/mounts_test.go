@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmagent/wasmagent/config"
+)
+
+// What a plugin may write to holds nothing that would give it more, and lies in nothing that would,
+// by whatever name.
+func TestKeptPlaces(t *testing.T) {
+	w := newWorld(t)
+	for _, dir := range []string{"free", "data/sessions", "plugins/fetch", "state/kv", "Plugins2"} {
+		if err := os.MkdirAll(filepath.Join(w.dir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"to-plugins": "plugins", "to-state": "state/kv", "free/loop": "..", "to-free": "free",
+	} {
+		if err := os.Symlink(filepath.Join(w.dir, to), filepath.Join(w.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.opts.Protect = []string{
+		filepath.Join(w.dir, "data", "sessions"), filepath.Join(w.dir, "gone", "x"),
+	}
+	for _, c := range []struct{ host, want string }{
+		{"free", ""}, {"to-free", ""}, {"Plugins2", ""},
+		{".", "it holds plugins"}, {"free/loop", "it holds plugins"},
+		{"plugins", "it holds plugins"}, {"plugins/fetch", "it lies in plugins"},
+		{"to-plugins", "it holds plugins"}, {"free/../plugins", "it holds plugins"},
+		{"config", "it holds the policy"}, {"config/wasmagent.toml", "it holds the policy"},
+		{"state", "it holds the state directory"}, {"state/kv", "it lies in the state directory"},
+		{"to-state", "it lies in the state directory"},
+		{"cache", "it holds the cache"},
+		{"data", "it holds a directory of wasmagent's"}, {"data/sessions", "it holds a directory"},
+	} {
+		for _, mode := range []string{"rw", "ro"} {
+			w.write("[[plugins.fetch.files]]\nhost = \"$DIR/" + c.host + "\"\nguest = \"/x\"\nmode = \"" +
+				mode + "\"\n")
+			_, err := w.open().Review(&w.plugin, nil)
+			bad, _ := errors.AsType[*config.Error](err)
+			switch {
+			case mode == "ro" || c.want == "":
+				if err != nil {
+					t.Errorf("%s %s: %v", c.host, mode, err)
+				}
+			case bad == nil || bad.Line != 1 || !strings.Contains(bad.Detail, c.want):
+				t.Errorf("%s: %v, want %s", c.host, err, c.want)
+			}
+		}
+	}
+	w.write("core.sessions = \"../talk\"\n" +
+		"[[plugins.fetch.files]]\nhost = \"$DIR/talk\"\nguest = \"/x\"\nmode = \"rw\"\n")
+	if err := os.Mkdir(filepath.Join(w.dir, "talk"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.open().Review(&w.plugin, nil)
+	if err == nil || !strings.Contains(err.Error(), "sessions") {
+		t.Errorf("the folder of sessions: %v", err)
+	}
+}
+
+// A mount that holds a place is refused at the next start too, not only when it is allowed.
+func TestKeptPlaceLater(t *testing.T) {
+	w := newWorld(t)
+	w.write("[[plugins.fetch.files]]\nhost = \"$DIR/data\"\nguest = \"/x\"\nmode = \"rw\"\n")
+	w.allow(nil)
+	if _, err := w.decide(); err != nil {
+		t.Fatal(err)
+	}
+	w.opts.Protect = []string{filepath.Join(w.dir, "data", "new")}
+	if _, err := w.decide(); err == nil || !strings.Contains(err.Error(), "it holds") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMountsThatAreNotThere(t *testing.T) {
+	w := newWorld(t)
+	w.write("[[plugins.fetch.files]]\nhost = \"$DIR/none\"\nguest = \"/x\"\nmode = \"ro\"\n")
+	_, err := w.open().Review(&w.plugin, nil)
+	want := "files[0]: " + filepath.Join(w.dir, "none") + ": no such file"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
