@@ -95,7 +95,8 @@ func (a *app) finish(command string, err error) int {
 	if _, told := errors.AsType[*reported](err); told {
 		return p.Exit
 	}
-	if a.form != "json" && a.form != "jsonl" {
+	speaks := command == "wasmagent "+mcpVerb // and stdout is not for outcomes
+	if a.form != "json" && a.form != "jsonl" || speaks {
 		p.print(a.err, a.paint(a.err))
 	} else if werr := writeJSON(a.out, a.form, map[string]problem{"error": p}); werr != nil {
 		fmt.Fprintf(a.err, "error: %v\n", werr)

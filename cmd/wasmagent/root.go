@@ -96,8 +96,8 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	root.SetErr(a.err)
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
-		a.checkCommand(), a.callCommand(), a.runCommand(), a.chatCommand(), a.sessionsCommand(),
-		a.configCommand(), a.allowCommand(), a.revokeCommand(), a.lockCommand(),
+		a.checkCommand(), a.callCommand(), a.runCommand(), a.chatCommand(), a.mcpCommand(),
+		a.sessionsCommand(), a.configCommand(), a.allowCommand(), a.revokeCommand(), a.lockCommand(),
 		a.ledgerCommand(), a.versionCommand())
 	return root
 }
