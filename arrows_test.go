@@ -44,7 +44,7 @@ var arrows = map[string][]string{
 	"plugins/excerpt":     {"abi", "plugins"},
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
-	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},
+	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "loader/mcp", "plugins"},
 
 	"cmd/wasmagent/internal/clients": {},
 }

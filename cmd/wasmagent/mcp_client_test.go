@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// message is what a script has to know of a JSON-RPC message.
-type message struct {
+// rpcMessage is what a script has to know of a JSON-RPC message.
+type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 }
@@ -41,7 +41,7 @@ func startDialog(cmd *exec.Cmd) (*dialog, error) {
 
 // say sends a message and, when it is a request, gives its answer.
 func (d *dialog) say(line string) (string, error) {
-	var sent message
+	var sent rpcMessage
 	if err := json.Unmarshal([]byte(line), &sent); err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func (d *dialog) say(line string) (string, error) {
 		if d.watched != nil {
 			d.watched(answer)
 		}
-		var got message
+		var got rpcMessage
 		if err := json.Unmarshal([]byte(answer), &got); err != nil {
 			return "", fmt.Errorf("stdout has %q", answer)
 		}
@@ -70,7 +70,7 @@ func (d *dialog) say(line string) (string, error) {
 func (d *dialog) hear(method string) (string, error) {
 	for {
 		line, err := d.out.ReadString('\n')
-		var got message
+		var got rpcMessage
 		if err != nil || json.Unmarshal([]byte(line), &got) == nil && got.Method == method {
 			return line, err
 		}

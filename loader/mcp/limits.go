@@ -22,12 +22,12 @@ const (
 	MaxPages        = 64        // that a list of tools may come in
 	MaxBlocks       = 1024      // blocks of content in a result
 	MaxFailureChars = 4096      // of what a server says about a failure; more is cut
+	MaxOutput       = 512 << 20 // bytes that Limits.Output can be
 	MaxAnswerBytes  = 64 << 10  // of an HTTP answer that is an error
 	envelope        = 64 << 10  // bytes of a message around an answer
 	maxDetails      = 16 << 10  // bytes of structured content that a failure carries
 	maxWord         = 256       // characters of a code, a link or a block's name
 	sniffed         = 1 << 10   // bytes kept of either end of a message that is too long
-	maxAnswer       = 512 << 20 // the largest Output that can be asked for
 )
 
 // Limits of what a server says beside its answers.
@@ -75,7 +75,7 @@ func (l Limits) check() string {
 	switch {
 	case l.Time < 0 || l.Start < 0 || l.Output < 0 || l.Calls < 0 || l.Tools < 0:
 		return "a limit is negative"
-	case l.Output > maxAnswer:
+	case l.Output > MaxOutput:
 		return "the limit of an answer is past 512 MiB"
 	}
 	return ""

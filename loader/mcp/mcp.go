@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -37,6 +38,10 @@ type Server struct {
 	Bare   bool     // offer names without a prefix
 	Tools  []string // the only tools that are offered, by the server's own names; nil: all
 	Limits Limits
+
+	// Rules say what counts for tools, by the server's own names. A rule for a tool that the server
+	// does not have at the start is a mistake: the one that was meant would be called without it.
+	Rules map[string]plugins.Rule
 }
 
 // Value is a text, or the name of a secret in its place. It is the operator's, and never expanded.
@@ -89,10 +94,10 @@ var serverName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 // Open starts or reaches a server and lists its tools. What it gives has to be closed. A server that
 // cannot be had is a *ServerError, one that is not well described a *ConfigError.
 func Open(ctx context.Context, server Server, opts *Options) (*Source, error) {
-	server.Limits = server.Limits.orDefaults()
-	if err := server.check(); err != nil {
+	if err := server.Check(); err != nil {
 		return nil, err
 	}
+	server.Limits = server.Limits.orDefaults()
 	s := newSource(server, opts)
 	if server.Command != "" {
 		s.dial = s.dialCommand
@@ -127,7 +132,31 @@ func (s *Source) open(ctx context.Context) (*Source, error) {
 		s.Close()
 		return nil, err
 	}
+	if name := s.unruled(); name != "" {
+		s.Close()
+		return nil, &ConfigError{s.server.Name, "tools", fmt.Sprintf(
+			"there is a rule for %q, and the server has no such tool", name)}
+	}
 	return s, nil
+}
+
+// unruled gives the name of a tool that has a rule and is not there, or "".
+func (s *Source) unruled() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have := map[string]bool{}
+	for _, t := range s.tools {
+		have[t.original] = true
+	}
+	for _, w := range s.held {
+		have[w.Tool] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.server.Rules)) {
+		if !have[name] {
+			return name
+		}
+	}
+	return ""
 }
 
 // Name is the server's name.
@@ -196,8 +225,9 @@ func (s *Source) settle() {
 	time.Sleep(cancelGrace)
 }
 
-// check tells what is wrong with the operator's word.
-func (s *Server) check() error {
+// Check tells what is wrong with the operator's word, without starting anything: a *ConfigError, or
+// nil.
+func (s *Server) Check() error {
 	wrong := func(field, detail string) error { return &ConfigError{s.Name, field, detail} }
 	switch {
 	case !serverName.MatchString(s.Name):
@@ -233,7 +263,18 @@ func (s *Server) check() error {
 			return wrong("env", "a variable's name is empty or has a = in it")
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Rules)) {
+		if len(s.Tools) > 0 && !slices.Contains(s.Tools, name) {
+			return wrong("tools", fmt.Sprintf("%q is not offered: a rule for it does nothing", name))
+		}
+	}
 	return nil
+}
+
+// MayOffer tells whether the server could offer a tool of this name, as far as the operator's word
+// on its names goes.
+func (s *Server) MayOffer(tool string) bool {
+	return s.Bare || strings.HasPrefix(tool, s.prefix()+"_")
 }
 
 func (s *Server) prefix() string {

@@ -75,6 +75,9 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool) *offer {
 			o.withhold(tool.Name, reason)
 			continue
 		}
+		if effect := server.Rules[tool.Name].Effect; effect != nil {
+			spec.Effect = *effect
+		}
 		o.specs[name] = offered{tool.Name, spec}
 	}
 	o.dropCollisions(claims)

@@ -27,6 +27,9 @@ type tool struct {
 
 func (t *tool) Spec() abi.ToolSpec { return t.spec }
 
+// Rule is the operator's word about the tool.
+func (t *tool) Rule() plugins.Rule { return t.source.server.Rules[t.original] }
+
 // Scope makes the keys of a server's tools the server's own, by the name that its operator gave it.
 func (t *tool) Scope() string { return "mcp:" + t.source.server.Name }
 
