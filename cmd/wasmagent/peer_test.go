@@ -10,8 +10,7 @@ import (
 // peerTools are the tools of the MCP server that scripts have beside the plugins.
 const peerTools = `{"tools":[
 {"name":"addNote","description":"Keep a note.","annotations":{"readOnlyHint":true},
- "inputSchema":{"type":"object","properties":{"id":{"type":"string"},"text":{"type":"string"}},
-  "required":["id"]}},
+ "inputSchema":{"type":"object","properties":{"id":{"type":"string"},"text":{"type":"string"}}}},
 {"name":"refuse","inputSchema":{"type":"object"}},
 {"name":"die","inputSchema":{"type":"object"}},
 {"name":"broken","inputSchema":{"type":"object","properties":7}},

@@ -283,7 +283,7 @@ func (s *Source) relist(ctx context.Context, c *session) error {
 	}
 	o := newOffer(&s.server, listed, more)
 	for _, w := range o.withheld {
-		s.log.Warn("not offered: "+w.Reason, "tool", w.Tool)
+		s.log.Info("not offered: "+w.Reason, "tool", w.Tool)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
