@@ -5,16 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // peerTools are the tools of the MCP server that scripts have beside the plugins.
-const peerTools = `{"tools":[
+const peerTools = `
 {"name":"addNote","description":"Keep a note.","annotations":{"readOnlyHint":true},
  "inputSchema":{"type":"object","properties":{"id":{"type":"string"},"text":{"type":"string"}}}},
 {"name":"refuse","inputSchema":{"type":"object"}},
+{"name":"learn","inputSchema":{"type":"object"}},
 {"name":"die","inputSchema":{"type":"object"}},
 {"name":"broken","inputSchema":{"type":"object","properties":7}},
-{"name":"greet","description":"Greet somebody.","inputSchema":{"type":"object"}}]}`
+{"name":"greet","description":"Greet somebody.","inputSchema":{"type":"object"}}`
 
 // peerMain is that server, on its standard streams. It writes a line to the file that its argument
 // names when it starts, and one for each note; peer -gone ends at once.
@@ -24,6 +26,7 @@ func peerMain() {
 		os.Exit(3)
 	}
 	peerNote("started " + os.Getenv("PEER_TOKEN"))
+	offers := peerTools
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var m struct {
@@ -45,13 +48,17 @@ func peerMain() {
 		case m.ID == nil:
 			continue
 		case m.Method == "initialize":
-			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},`+
+			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},`+
 				`"serverInfo":{"name":"peer","version":"1"}}`, p.Version)
 		case m.Method == "tools/list":
-			result = peerTools
+			result = `{"tools":[` + offers + `]}`
 		case m.Method != "tools/call":
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`+"\n", m.ID)
 			continue
+		case p.Name == "learn":
+			offers = strings.Replace(peerTools, "learn", "forget", 1)
+			fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			result = `{"content":[]}`
 		case p.Name == "die":
 			fmt.Fprintln(os.Stderr, "out of luck")
 			os.Exit(3)

@@ -15,7 +15,8 @@
 // [Open] starts the server, lists its tools and gives a [Source]. Names become those that a
 // registry takes, after the server's name as a prefix; a call goes to the original name. Tools that
 // come to one name lose it both, one with a bad schema is not offered, and [Source.Withheld] tells
-// of each. Every tool's effect is write, whatever the server hints; a plugins.Rule says otherwise.
+// of each. Every tool's effect is write, whatever the server hints; [Server.Rules], or those of the
+// registry, say otherwise.
 //
 // The server may change its tools while it runs. [Source.Changed] tells, and whoever keeps a
 // registry replaces the old ones; a call finishes on the tool that it found.

@@ -86,6 +86,7 @@ type Source struct {
 	starts  starts
 	tools   map[string]*tool
 	held    []Withheld
+	unmet   string        // a tool that has a rule and that the server does not have; "": none
 	changed chan struct{} // closed at the next change; nil when nobody asked for it
 }
 
@@ -132,31 +133,15 @@ func (s *Source) open(ctx context.Context) (*Source, error) {
 		s.Close()
 		return nil, err
 	}
-	if name := s.unruled(); name != "" {
+	s.mu.Lock()
+	unmet := s.unmet
+	s.mu.Unlock()
+	if unmet != "" {
 		s.Close()
 		return nil, &ConfigError{s.server.Name, "tools", fmt.Sprintf(
-			"there is a rule for %q, and the server has no such tool", name)}
+			"there is a rule for %q, and the server has no such tool", unmet)}
 	}
 	return s, nil
-}
-
-// unruled gives the name of a tool that has a rule and is not there, or "".
-func (s *Source) unruled() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	have := map[string]bool{}
-	for _, t := range s.tools {
-		have[t.original] = true
-	}
-	for _, w := range s.held {
-		have[w.Tool] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.server.Rules)) {
-		if !have[name] {
-			return name
-		}
-	}
-	return ""
 }
 
 // Name is the server's name.

@@ -287,7 +287,7 @@ func (s *Source) relist(ctx context.Context, c *session) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = o.withheld
+	s.held, s.unmet = o.withheld, o.unmet
 	tools, same := map[string]*tool{}, 0
 	for name, is := range o.specs {
 		if t := s.tools[name]; t != nil && t.offered == is {

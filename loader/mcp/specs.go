@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,6 +49,7 @@ func list(ctx context.Context, session *sdk.ClientSession, server *Server) (
 type offer struct {
 	specs    map[string]offered
 	withheld []Withheld
+	unmet    string // a tool that has a rule and is not in the list
 }
 
 type offered struct {
@@ -88,6 +90,11 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool) *offer {
 	for _, name := range server.Tools {
 		if !met[name] && !more {
 			o.withhold(name, "it is allowed, and the server has no such tool")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(server.Rules)) {
+		if !met[name] && !more {
+			o.unmet = name
 		}
 	}
 	slices.SortFunc(o.withheld, func(a, b Withheld) int {
