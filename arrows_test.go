@@ -32,18 +32,19 @@ var arrows = map[string][]string{
 	"host/egress":         {},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
+	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
+	"loader/mcp":          {"abi", "abi/transcode", "plugins"},
+	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"host/internal/mount": {"host/internal/wasi"},
 	"host/kv":             {"host"},
 	"internal/tomlfile":   {},
-	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
-	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
 	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
 	"plugins/excerpt":     {"abi", "plugins"},
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
-	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},
+	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "loader/mcp", "plugins"},
 
 	"cmd/wasmagent/internal/clients": {},
 }
@@ -67,7 +68,7 @@ var owners = map[string][]string{
 	"modernc.org/sqlite":                {"host/kv", "plugins/ledger"},
 	"github.com/cenkalti/backoff/v5":    {"agentloop/provider/internal/wire", "plugins"},
 
-	"github.com/modelcontextprotocol/go-sdk": {"mcpserver"},
+	"github.com/modelcontextprotocol/go-sdk": {"loader/mcp", "mcpserver"},
 	"github.com/tailscale/hujson":            {"cmd/wasmagent/internal/clients"},
 }
 

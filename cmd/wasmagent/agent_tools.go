@@ -22,14 +22,14 @@ type agentTools struct {
 	heard    *teller
 }
 
-// openTools opens the plugin directories for a model.
+// openTools opens the plugin directories and servers for a model.
 func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFlags,
 	heard *teller) (*agentTools, error) {
 	rules, err := flags.rules()
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.openDirs(ctx)
+	c, err := a.openAll(ctx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (a *app) serve(ctx context.Context, flags *mcpFlags) error {
 	if err := errors.Join(flags.shown.check(), flags.checkHTTP()); err != nil {
 		return err
 	}
-	c, err := a.openDirs(ctx)
+	c, err := a.openAll(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,11 @@ func (a *app) follow(ctx context.Context, c *catalog, registry *plugins.Registry
 			}
 		})
 	}
+	for i, s := range c.servers {
+		if s.source != nil {
+			group.Go(func() { a.followServer(ctx, c, i, registry) })
+		}
+	}
 	return func() {
 		cancel()
 		group.Wait()

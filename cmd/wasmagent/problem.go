@@ -13,6 +13,7 @@ import (
 	"github.com/wasmagent/wasmagent/config"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/loader/mcp"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -154,7 +155,10 @@ func (a *app) codeOf(err error) int {
 	var missing *notFoundError
 	var denied *loader.NotAllowedError
 	var refused *notAgreedError
+	var server *mcp.ServerError
 	switch {
+	case errors.As(err, &server):
+		return exitHandler
 	case errors.As(err, &denied), errors.As(err, &refused):
 		return exitNotAllowed
 	case errors.As(err, &missing):
@@ -209,6 +213,10 @@ func (p *problem) addDetails(raw abi.Raw) {
 }
 
 func (p *problem) addLoadError(err error) {
+	var server *mcp.ServerError
+	if errors.As(err, &server) {
+		p.Plugin, p.Cause = server.Server, server.CauseName()
+	}
 	var load *loader.LoadError
 	if errors.As(err, &load) {
 		p.Plugin, p.Path = load.Plugin, load.Path

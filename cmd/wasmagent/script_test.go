@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		"held":      heldMain,
 		"dialog":    dialogMain,
 		"posts":     postsMain,
+		"peer":      peerMain,
 
 		"from-settings": fromSettingsMain,
 		"tamper":        tamperMain,
