@@ -91,8 +91,14 @@ const maxNamed = 20
 // unnamed is a plugin where a tool is needed.
 func (t *target) unnamed(names []string) error {
 	p := t.plugin()
-	if len(names) == 0 {
+	switch {
+	case len(names) == 0 && len(p.Withheld) > 0:
 		return fmt.Errorf("plugin %q offers none of its tools: %w", p.Name, p.Withheld[0])
+	case len(names) == 0:
+		return &notFoundError{
+			text: fmt.Sprintf("plugin %q (%s) offers none of its tools", p.Name, p.Path),
+			hint: excludedHint(p.Excluded),
+		}
 	}
 	var full []string
 	for _, n := range names[:min(len(names), maxNamed)] {
@@ -108,10 +114,27 @@ func (t *target) unnamed(names []string) error {
 	}
 }
 
-// missing is a tool that the plugin does not have.
+// excludedHint tells that an operator does not want these tools to be offered.
+func excludedHint(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "the policy excludes " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+}
+
+// missing is a tool that the plugin does not have, or that is excluded.
 func (t *target) missing(names []string) error {
+	p := t.plugin()
+	for _, name := range p.Excluded {
+		if t.tool == name || t.tool == p.Prefix+name {
+			return &notFoundError{
+				text: fmt.Sprintf("plugin %q (%s) does not offer its tool %q", p.Name, p.Path, name),
+				hint: excludedHint([]string{name}),
+			}
+		}
+	}
 	return &notFoundError{
-		text: fmt.Sprintf("plugin %q (%s) has no tool %q", t.plugin().Name, t.plugin().Path, t.tool),
+		text: fmt.Sprintf("plugin %q (%s) has no tool %q", p.Name, p.Path, t.tool),
 		hint: nearHint(t.tool, names, "it has "+strings.Join(names[:min(len(names), maxNamed)], ", ")),
 	}
 }
