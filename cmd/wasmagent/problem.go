@@ -13,6 +13,7 @@ import (
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/policy"
 )
 
 // usageError is a mistake in the flags or arguments that shows only once the command runs.
@@ -134,7 +135,8 @@ func (a *app) codeOf(err error) int {
 		return toolExits[tool.Kind]
 	}
 	var usage *usageError
-	if !a.started || errors.As(err, &usage) {
+	var flag *policy.FlagError
+	if !a.started || errors.As(err, &usage) || errors.As(err, &flag) {
 		return exitUsage
 	}
 	if a.ctx.Err() != nil {
