@@ -59,7 +59,7 @@ func (p *Policy) Review(pl *loader.Plugin, additions *Additions) (*Review, error
 		return nil, loader.NotAllowed(pl, needs)
 	}
 	r := &Review{Plugin: pl, Adds: text, now: newApproval(pl, s, d.Host.Grants.Files)}
-	r.Asks, r.Grants = r.now.Needs, r.now.Grants
+	r.Asks, r.Grants = needsText(&pl.Manifest.Needs, true), r.now.Grants
 	if was := p.approvals.find(pl.Dir, pl.Name); was != nil {
 		r.Changes = changes(was, r.now)
 	} else {
