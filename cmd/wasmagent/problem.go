@@ -114,6 +114,9 @@ func (a *app) problemOf(err error) problem {
 	p.addLedgerError(err)
 	p.addAgentError(err)
 	p.addRecord(a.record)
+	if p.Allow != "" {
+		p.Allow = a.inDirs(p.Allow)
+	}
 	p.Hint = a.hintOf(p.Exit, err)
 	return p
 }
@@ -240,6 +243,9 @@ func (a *app) hintOf(code int, err error) string {
 		return missing.hint
 	case errors.As(err, &refused):
 		return refused.hint
+	case errors.As(err, &failure) && failure.Code == string(abi.Denied) && deniedPlugin(err) != "":
+		return fmt.Sprintf(`trying again cannot help; "%s" shows what the plugin is granted`,
+			a.inDirs("wasmagent allow "+shellQuote(deniedPlugin(err))))
 	case errors.As(err, &failure) && failure.Permanent:
 		return "trying again cannot help: the tool says that it will fail the same way"
 	}
@@ -280,6 +286,15 @@ func (a *app) hintOf(code int, err error) string {
 	return ""
 }
 
+// deniedPlugin is the plugin whose tool says that it was denied something.
+func deniedPlugin(err error) string {
+	var tool *plugins.ToolError
+	if !errors.As(err, &tool) {
+		return ""
+	}
+	return tool.Plugin
+}
+
 // allowHint is the command that allows a plugin of a directory that was named, which the error's own
 // text cannot know of.
 func (a *app) allowHint(err error) string {
@@ -287,11 +302,16 @@ func (a *app) allowHint(err error) string {
 	if !errors.As(err, &denied) || len(a.dirs) == 0 {
 		return ""
 	}
-	words := []string{denied.Allow}
+	return `here that is "` + a.inDirs(denied.Allow) + `"; `
+}
+
+// inDirs is a command about the plugin directories that were named.
+func (a *app) inDirs(command string) string {
+	words := []string{command}
 	for _, dir := range a.dirs {
 		words = append(words, "-p", shellQuote(dir))
 	}
-	return `here that is "` + strings.Join(words, " ") + `"; `
+	return strings.Join(words, " ")
 }
 
 // inspectHint is the command that shows what err is about.
