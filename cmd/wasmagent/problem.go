@@ -115,7 +115,7 @@ func (a *app) problemOf(err error) problem {
 	p.addAgentError(err)
 	p.addRecord(a.record)
 	if p.Allow != "" {
-		p.Allow = a.inDirs(p.Allow)
+		p.Allow = a.allowHere(p.Allow, p.Plugin, p.Path)
 	}
 	p.Hint = a.hintOf(p.Exit, err)
 	return p
@@ -245,7 +245,7 @@ func (a *app) hintOf(code int, err error) string {
 		return refused.hint
 	case errors.As(err, &failure) && failure.Code == string(abi.Denied) && deniedPlugin(err) != "":
 		return fmt.Sprintf(`trying again cannot help; "%s" shows what the plugin is granted`,
-			a.inDirs("wasmagent allow "+shellQuote(deniedPlugin(err))))
+			a.allowHere("wasmagent allow "+shellQuote(deniedPlugin(err)), deniedPlugin(err), a.targetFile()))
 	case errors.As(err, &failure) && failure.Permanent:
 		return "trying again cannot help: the tool says that it will fail the same way"
 	}
@@ -295,14 +295,33 @@ func deniedPlugin(err error) string {
 	return tool.Plugin
 }
 
-// allowHint is the command that allows a plugin of a directory that was named, which the error's own
-// text cannot know of.
+// allowHint is the command that allows a plugin of a file or a directory that was named, which the
+// error's own text cannot know of.
 func (a *app) allowHint(err error) string {
 	var denied *loader.NotAllowedError
-	if !errors.As(err, &denied) || len(a.dirs) == 0 {
+	if !errors.As(err, &denied) {
 		return ""
 	}
-	return `here that is "` + a.inDirs(denied.Allow) + `"; `
+	here := a.allowHere(denied.Allow, denied.Plugin, denied.Path)
+	if here == denied.Allow {
+		return ""
+	}
+	return `here that is "` + here + `"; `
+}
+
+// allowHere is the command that allows a plugin where it was found.
+func (a *app) allowHere(command, plugin, path string) string {
+	if a.targetFile() == "" {
+		return a.inDirs(command)
+	}
+	words, name := "wasmagent allow ", shellQuote(plugin)
+	return words + shellQuote(path) + strings.TrimPrefix(command, words+name)
+}
+
+// targetFile is the file of a call that names one.
+func (a *app) targetFile() string {
+	file, _ := splitTarget(a.target)
+	return file
 }
 
 // inDirs is a command about the plugin directories that were named.
