@@ -54,8 +54,12 @@ func failure(err error) abi.Reply {
 	}
 	var host *HostError
 	if errors.As(err, &host) {
+		message := err.Error()
+		if err == error(host) {
+			message = host.Message // the code says the kind
+		}
 		return abi.Reply{Outcome: abi.OutcomeFailed, Failure: &abi.Failure{Code: string(host.Kind),
-			Message: err.Error(), Permanent: host.Kind == Denied || host.Kind == TooLarge}}
+			Message: message, Permanent: host.Kind == Denied || host.Kind == TooLarge}}
 	}
 	return abi.Reply{Outcome: abi.OutcomeFailed, Failure: &abi.Failure{Message: err.Error()}}
 }

@@ -147,7 +147,8 @@ func TestLacks(t *testing.T) {
 
 func TestReview(t *testing.T) {
 	w := newWorld(t)
-	w.plugin.Manifest.Needs.KV = &abi.KVNeed{Optional: true}
+	w.plugin.Manifest.Needs = abi.Needs{KV: &abi.KVNeed{Optional: true},
+		Config: []abi.ValueNeed{{Name: "n", Default: "1", Description: "how " + strings.Repeat("é", maxReason)}}}
 	p := w.open()
 	r, err := p.Review(&w.plugin, &Additions{KV: true, Env: []string{"TZ=UTC"}})
 	if err != nil {
@@ -155,7 +156,8 @@ func TestReview(t *testing.T) {
 	}
 	grants := []string{"kv: what it keeps from call to call", "env TZ"}
 	if !r.First || !slices.Equal(r.Grants, grants) ||
-		!slices.Equal(r.Asks, []string{"kv (optional)"}) || len(r.Changes) > 0 {
+		!slices.Equal(r.Asks, []string{"kv (optional)", "config n (optional): how " +
+			strings.Repeat("é", maxReason/2-2) + "…"}) || len(r.Changes) > 0 {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(w.file); !errors.Is(err, os.ErrNotExist) {

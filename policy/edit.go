@@ -36,13 +36,15 @@ type EditError struct {
 }
 
 func (e *EditError) Error() string {
-	return fmt.Sprintf("%s: %s cannot be added to safely: %s; write it by hand:\n%s",
-		e.File, e.Section, e.Detail, e.Text)
+	return fmt.Sprintf("%s: %s cannot be added to safely: %s; put this by hand into the tables "+
+		"that are there:\n%s", e.File, e.Section, e.Detail, e.Text)
 }
 
-// badFlag is an addition that cannot be read.
-func badFlag(flag, value, format string, args ...any) error {
-	return fmt.Errorf("--%s %s: %s", flag, show(value), fmt.Sprintf(format, args...))
+// FlagError is an addition that cannot be read.
+type FlagError struct{ Flag, Value, Detail string }
+
+func (e *FlagError) Error() string {
+	return fmt.Sprintf("--%s %s: %s", e.Flag, show(e.Value), e.Detail)
 }
 
 // tables makes what a section would have of the additions.
@@ -68,7 +70,7 @@ func (a *Additions) tables() (map[string]any, error) {
 				one, err = part.read(v)
 			}
 			if err != nil {
-				errs = append(errs, badFlag(part.flag, v, "%v", err))
+				errs = append(errs, &FlagError{part.flag, v, err.Error()})
 			}
 			list = append(list, one)
 		}
@@ -105,6 +107,13 @@ func readTable(text string) (map[string]any, error) {
 	return table, nil
 }
 
+// What stands in a command that is suggested for what only the operator knows.
+const (
+	placeHost      = "HOST"
+	placeVariable  = "env:VARIABLE"
+	placeDirectory = "DIRECTORY"
+)
+
 // readRule reads [METHODS ]HOST or [METHODS ]URL.
 func readRule(text string) (map[string]any, error) {
 	rule := map[string]any{}
@@ -121,7 +130,9 @@ func readRule(text string) (map[string]any, error) {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("want a host or a URL, with methods before it, as in POST,GET example.org")
 	}
-	rule["host"] = u.Hostname()
+	if rule["host"] = u.Hostname(); u.Hostname() == placeHost {
+		return nil, errors.New("write the host that you mean in the place of HOST")
+	}
 	if u.Scheme != "https" {
 		rule["scheme"] = u.Scheme
 	}
@@ -162,6 +173,9 @@ func readMount(text string) (map[string]any, error) {
 		return nil, errors.New("want DIRECTORY:GUEST, where GUEST is an absolute path, and then :rw " +
 			"to let the plugin write")
 	}
+	if text[:i] == placeDirectory {
+		return nil, errors.New("write the path that you mean in the place of DIRECTORY")
+	}
 	dir, err := filepath.Abs(text[:i])
 	if err != nil {
 		return nil, err
@@ -177,6 +191,10 @@ func readSecret(text string) (map[string]any, error) {
 		return nil, errors.New("want NAME=SOURCE@HOST, as in token=env:TOKEN@api.example.org; how " +
 			"else it is sent is said with a table")
 	}
+	if rest[:i] == placeVariable || rest[i+1:] == placeHost {
+		return nil, errors.New("write the variable and the host that you mean in the place of VARIABLE " +
+			"and HOST")
+	}
 	return map[string]any{
 		"name": name, "from": rest[:i], "as": "bearer", "hosts": []any{rest[i+1:]},
 	}, nil
@@ -187,7 +205,7 @@ func readValues(flag string, texts []string, read func(string) any) (map[string]
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, badFlag(flag, name, "want NAME=VALUE")
+			return nil, &FlagError{flag, name, "want NAME=VALUE"}
 		}
 		all[name] = read(value)
 	}
@@ -237,8 +255,8 @@ func add(file, content, plugin string, a *Additions) (text string, err error) {
 		return text, nil
 	}
 	detail := "it would not say what it has to"
-	if err != nil {
-		detail = err.Error()
+	if e, ok := errors.AsType[*tomlfile.Error](err); ok {
+		detail = strings.TrimSuffix(e.Detail, ".") // its line is one of a file that is not written
 	}
 	return "", &EditError{File: file, Section: "[" + section + "]", Detail: detail,
 		Text: strings.TrimLeft(text, "\n")}

@@ -19,37 +19,47 @@ func newApproval(pl *loader.Plugin, s *section, mounts []host.Mount) *approval {
 	}
 	return &approval{
 		Directory: pl.Dir, Plugin: pl.Name, File: pl.Digest, Policy: digest([]any{s.raw, real}),
-		Needs: needsText(&pl.Manifest.Needs), Grants: s.grantsText(mounts),
+		Needs: needsText(&pl.Manifest.Needs, false), Grants: s.grantsText(mounts),
 	}
 }
 
-// needsText says what a plugin asks for, one line each, in the plugin's own words.
-func needsText(n *abi.Needs) []string {
+// maxReason is how many bytes of a reason are shown.
+const maxReason = 300
+
+// needsText says what a plugin asks for, one line each, in the plugin's own words, and why if that is
+// wanted: it is not approved, since it changes nothing.
+func needsText(n *abi.Needs, reasons bool) []string {
 	list := []string{}
-	add := func(optional bool, words ...string) {
+	add := func(optional bool, reason string, words ...string) {
 		text := strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " ")
 		if optional {
 			text += " (optional)"
 		}
+		if reasons && reason != "" {
+			if len(reason) > maxReason {
+				reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
+			}
+			text += ": " + reason
+		}
 		list = append(list, text)
 	}
 	for _, h := range n.HTTP {
-		add(h.Optional, "http", strings.Join(h.Methods, ","), h.Host)
+		add(h.Optional, h.Reason, "http", strings.Join(h.Methods, ","), h.Host)
 	}
 	if n.KV != nil {
-		add(n.KV.Optional, "kv")
+		add(n.KV.Optional, "", "kv")
 	}
 	for _, f := range n.Files {
-		add(f.Optional, "files", f.Guest, f.Mode)
+		add(f.Optional, "", "files", f.Guest, f.Mode)
 	}
 	for _, v := range n.Env {
-		add(v.Default != "", "env", v.Name)
+		add(v.Default != "", v.Description, "env", v.Name)
 	}
 	for _, v := range n.Config {
-		add(v.Default != "", "config", v.Name)
+		add(v.Default != "", v.Description, "config", v.Name)
 	}
 	for _, v := range n.Secrets {
-		add(false, "secret", v.Name)
+		add(false, v.Description, "secret", v.Name)
 	}
 	return list
 }

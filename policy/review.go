@@ -48,18 +48,18 @@ func (p *Policy) Review(pl *loader.Plugin, additions *Additions) (*Review, error
 	then := &Policy{file: p.file, opts: p.opts, clients: map[string]*egress.Client{}}
 	defer then.Close()
 	if then.doc, then.decoder, err = parse(p.file, p.content+text); err != nil {
-		return nil, err
+		return nil, p.unwritten(err)
 	}
 	s := then.section(pl.Name)
 	d, b := then.bounds(s)
 	if err := then.fill(&d, b, s, pl); err != nil {
-		return nil, err
+		return nil, p.unwritten(err)
 	}
 	if needs := lacks(&d, pl); len(needs) > 0 {
 		return nil, loader.NotAllowed(pl, needs)
 	}
 	r := &Review{Plugin: pl, Adds: text, now: newApproval(pl, s, d.Host.Grants.Files)}
-	r.Asks, r.Grants = r.now.Needs, r.now.Grants
+	r.Asks, r.Grants = needsText(&pl.Manifest.Needs, true), r.now.Grants
 	if was := p.approvals.find(pl.Dir, pl.Name); was != nil {
 		r.Changes = changes(was, r.now)
 	} else {
@@ -67,6 +67,21 @@ func (p *Policy) Review(pl *loader.Plugin, additions *Additions) (*Review, error
 	}
 	r.Warnings = s.warnings(then, pl, d.Host.Grants.Files)
 	return r, nil
+}
+
+// unwritten takes the lines that the file does not have out of what is wrong with it and additions.
+func (p *Policy) unwritten(err error) error {
+	lines := strings.Count(strings.TrimRight(p.content, "\n"), "\n") + 1
+	var all []error
+	for _, e := range unjoin(err) {
+		if bad, ok := e.(*config.Error); ok && bad.Line > lines {
+			told := *bad
+			told.File, told.Line = bad.File+" with what would be added", 0
+			e = &told
+		}
+		all = append(all, e)
+	}
+	return errors.Join(all...)
 }
 
 // lacks is what a plugin needs and would not have. What only its imports tell is in the error that

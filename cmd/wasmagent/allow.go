@@ -101,6 +101,10 @@ func (a *app) allow(ctx context.Context, name string, add *policy.Additions, yes
 			return err
 		}
 	}
+	if !review.First && len(review.Changes) == 0 && review.Adds == "" {
+		j.Allowed = true // as it is: there is nothing to ask
+		return a.showAllowed(ctx, pl, j)
+	}
 	if err := a.agree(pl.Name, yes); err != nil {
 		return err
 	}

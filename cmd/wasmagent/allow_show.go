@@ -67,6 +67,8 @@ func (a *app) showList(title string, lines []string) {
 
 func (s *sinceJSON) text() string {
 	switch {
+	case s.What == "policy": // of two digests nobody learns anything
+		return "policy: what its section says of values, limits or tools, which is not shown here"
 	case s.Was == "":
 		return s.What + ": new: " + s.Now
 	case s.Now == "":

@@ -168,7 +168,19 @@ func (a *app) printListText(c *catalog) error {
 		fmt.Fprintf(a.err, "no tools in %s\n", c.origin)
 	}
 	a.tellWithheld(c)
+	a.tellExcluded(c)
 	return nil
+}
+
+// tellExcluded says what the operator does not want to be offered.
+func (a *app) tellExcluded(c *catalog) {
+	paint := a.paint(a.err)
+	for _, p := range c.plugins {
+		for _, name := range p.Excluded {
+			fmt.Fprintf(a.err, "%s tool %q of plugin %q: the policy excludes it\n",
+				paint.yellow("not offered:"), name, p.Name)
+		}
+	}
 }
 
 // tellWithheld says what is not offered, and why.

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/mcp"
 	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/policy"
 )
 
 // usageError is a mistake in the flags or arguments that shows only once the command runs.
@@ -118,6 +119,9 @@ func (a *app) problemOf(err error) problem {
 	p.addLedgerError(err)
 	p.addAgentError(err)
 	p.addRecord(a.record)
+	if p.Allow != "" {
+		p.Allow = a.allowHere(p.Allow, p.Plugin, p.Path)
+	}
 	p.Hint = a.hintOf(p.Exit, err)
 	_, p.ours = errors.AsType[*config.Error](err)
 	return p
@@ -140,7 +144,8 @@ func (a *app) codeOf(err error) int {
 		return toolExits[tool.Kind]
 	}
 	var usage *usageError
-	if !a.started || errors.As(err, &usage) {
+	var flag *policy.FlagError
+	if !a.started || errors.As(err, &usage) || errors.As(err, &flag) {
 		return exitUsage
 	}
 	if a.ctx.Err() != nil {
@@ -251,6 +256,9 @@ func (a *app) hintOf(code int, err error) string {
 		return missing.hint
 	case errors.As(err, &refused):
 		return refused.hint
+	case errors.As(err, &failure) && failure.Code == string(abi.Denied) && deniedPlugin(err) != "":
+		return fmt.Sprintf(`trying again cannot help; "%s" shows what the plugin is granted`,
+			a.allowHere("wasmagent allow "+shellQuote(deniedPlugin(err)), deniedPlugin(err), a.targetFile()))
 	case errors.As(err, &failure) && failure.Permanent:
 		return "trying again cannot help: the tool says that it will fail the same way"
 	}
@@ -291,18 +299,51 @@ func (a *app) hintOf(code int, err error) string {
 	return ""
 }
 
-// allowHint is the command that allows a plugin of a directory that was named, which the error's own
-// text cannot know of.
-func (a *app) allowHint(err error) string {
-	var denied *loader.NotAllowedError
-	if !errors.As(err, &denied) || len(a.dirs) == 0 {
+// deniedPlugin is the plugin whose tool says that it was denied something.
+func deniedPlugin(err error) string {
+	var tool *plugins.ToolError
+	if !errors.As(err, &tool) {
 		return ""
 	}
-	words := []string{denied.Allow}
+	return tool.Plugin
+}
+
+// allowHint is the command that allows a plugin of a file or a directory that was named, which the
+// error's own text cannot know of.
+func (a *app) allowHint(err error) string {
+	var denied *loader.NotAllowedError
+	if !errors.As(err, &denied) {
+		return ""
+	}
+	here := a.allowHere(denied.Allow, denied.Plugin, denied.Path)
+	if here == denied.Allow {
+		return ""
+	}
+	return `here that is "` + here + `"; `
+}
+
+// allowHere is the command that allows a plugin where it was found.
+func (a *app) allowHere(command, plugin, path string) string {
+	if a.targetFile() == "" {
+		return a.inDirs(command)
+	}
+	words, name := "wasmagent allow ", shellQuote(plugin)
+	return words + shellQuote(path) + strings.TrimPrefix(command, words+name)
+}
+
+// targetFile is the file of a call that names one.
+func (a *app) targetFile() string {
+	file, _ := splitTarget(a.target)
+	return file
+}
+
+// inDirs is a command about the plugin directories that were named.
+func (a *app) inDirs(command string) string {
+	words := []string{command}
 	for _, dir := range a.dirs {
 		words = append(words, "-p", shellQuote(dir))
 	}
-	return `here that is "` + strings.Join(words, " ") + `"; `
+	return strings.Join(words, " ")
 }
 
 // inspectHint is the command that shows what err is about.

@@ -124,17 +124,36 @@ func (t *target) unnamed(names []string) error {
 // noTools is a plugin that offers none.
 func (t *target) noTools() error {
 	p, noun := t.plugin(), t.catalog.noun(t.index)
-	if len(p.Withheld) == 0 {
-		return fmt.Errorf("%s %q has no tools", noun, p.Name)
+	if len(p.Withheld) > 0 {
+		return fmt.Errorf("%s %q offers none of its tools: %w", noun, p.Name, p.Withheld[0])
 	}
-	return fmt.Errorf("%s %q offers none of its tools: %w", noun, p.Name, p.Withheld[0])
+	return &notFoundError{
+		text: fmt.Sprintf("%s %q (%s) offers none of its tools", noun, p.Name, p.Path),
+		hint: excludedHint(p.Excluded),
+	}
 }
 
-// missing is a tool that the plugin does not have.
+// excludedHint tells that an operator does not want these tools to be offered.
+func excludedHint(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "the policy excludes " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+}
+
+// missing is a tool that the plugin does not have, or that is excluded.
 func (t *target) missing(names []string) error {
+	p := t.plugin()
+	for _, name := range p.Excluded {
+		if t.tool == name || t.tool == p.Prefix+name {
+			return &notFoundError{
+				text: fmt.Sprintf("plugin %q (%s) does not offer its tool %q", p.Name, p.Path, name),
+				hint: excludedHint([]string{name}),
+			}
+		}
+	}
 	return &notFoundError{
-		text: fmt.Sprintf("%s %q (%s) has no tool %q", t.catalog.noun(t.index), t.plugin().Name,
-			t.plugin().Path, t.tool),
+		text: fmt.Sprintf("%s %q (%s) has no tool %q", t.catalog.noun(t.index), p.Name, p.Path, t.tool),
 		hint: nearHint(t.tool, names, "it has "+strings.Join(names[:min(len(names), maxNamed)], ", ")),
 	}
 }

@@ -23,6 +23,8 @@ type exchange struct {
 	hop    int
 	from   string
 	sent   atomic.Bool
+
+	valueless bool // a secret has no value, which no other rule can mend
 }
 
 // Do sends a request and follows its redirects. Every status is a Response. Errors are *Error;
@@ -91,7 +93,7 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 	var first error
 	for _, r := range rules {
 		resp, err := x.attempt(ctx, r)
-		if !errors.Is(err, Denied) {
+		if !errors.Is(err, Denied) || x.valueless {
 			return resp, err
 		}
 		first = cmp.Or(first, err)
@@ -155,6 +157,7 @@ func (x *exchange) request(ctx context.Context, r *rule) (*http.Request, error) 
 			return nil, err
 		}
 		if err != nil {
+			x.valueless = true
 			return nil, x.fail(Denied, "secret", "the secret %s cannot be used: %v", s.name, err)
 		}
 		s.inject(value, req.Header, req.URL)

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -126,10 +127,20 @@ func (l *linter) secret(s *secret, rules []*rule) {
 		if h.pattern.wildcard {
 			l.warn(field, "every host below %s gets the secret", h.pattern.host)
 		}
+		var elsewhere *rule
 		reached := slices.ContainsFunc(rules, func(r *rule) bool {
-			return r.host.covers(h.pattern) || h.pattern.covers(r.host)
+			if !r.host.covers(h.pattern) && !h.pattern.covers(r.host) {
+				return false
+			}
+			elsewhere = r
+			return r.port == cmp.Or(h.port, defaultPort(r.scheme))
 		})
-		if !reached {
+		switch {
+		case reached:
+		case elsewhere != nil:
+			l.warn(field, "no rule allows %s at that port, so the secret is not used there; "+
+				"for port %d write it behind a colon", h.text, elsewhere.port)
+		default:
 			l.warn(field, "no rule allows %s, so the secret is not used there", h.text)
 		}
 	}

@@ -231,11 +231,12 @@ func TestLint(t *testing.T) {
 			{Host: "*.test"}, {Host: "intranet", Methods: []string{"GET", "GET"}},
 			{Host: "127.0.0.1"},
 			{Host: "d.test", Addresses: []string{"169.254.0.0/16", "169.254.169.254", "1.1.1.1"}},
-			{Host: "bad..host"},
+			{Host: "bad..host"}, {Host: "[::1]", Port: 8443},
 		},
 		Secrets: []Secret{
 			{"K", constant("correct horse"), []string{"*.a.example", "other.example"}, "query key"},
 			{Name: "bad name"},
+			{"L", constant("correct horse"), []string{"e.test", "c.test", "[::1]", "[::1]:8443"}, "bearer"},
 		},
 	})
 	want := []string{
@@ -254,9 +255,12 @@ func TestLint(t *testing.T) {
 		"rules[7].addresses[0]: 169.254.0.0/16 does not grant 169.254.170.23",
 		"rules[7].addresses[1]: 169.254.169.254 gives credentials",
 		"rules[7].addresses[2]: 1.1.1.1 is public",
+		"rules[9].host: ::1 is a loopback address",
 		"secrets[0].hosts[0]: every host below a.example gets the secret",
 		"secrets[0].hosts[1]: no rule allows other.example",
 		"secrets[0].as: URLs are written into servers' logs",
+		"secrets[2].hosts[2]: no rule allows [::1] at that port, so the secret is not used there; " +
+			"for port 8443 write it behind a colon",
 	}
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || !strings.HasPrefix(got[i].String(), want[i]) {

@@ -195,6 +195,13 @@ func TestSecretOverHTTP(t *testing.T) {
 			t.Errorf("%+v", resp)
 		}
 	}
+	opts.Rules = append([]Rule{rule}, opts.Rules...)
+	get(t, w.client(opts), address("http", "a.test", plain, "/")) // under the second rule
+	opts.Secrets[0].From = constant("short")
+	e = refused(t, w.client(opts), &Request{URL: address("http", "a.test", plain, "/")}, Denied, "secret")
+	if !strings.Contains(e.Detail, "shorter") || e.Fix != "" {
+		t.Errorf("another rule cannot mend it: %v", e)
+	}
 }
 
 func TestSecretErrors(t *testing.T) {
