@@ -252,27 +252,28 @@ func TestHTTPIsValue(t *testing.T) {
 
 // TestSlowServer ends with the plugin's own time, and with its caller's patience.
 func TestSlowServer(t *testing.T) {
-	asked := make(chan struct{}, 10)
+	asked := make(chan struct{}, 1)
 	port := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
+		if r.URL.Path == "/given-up" {
+			asked <- struct{}{}
+		}
 		<-r.Context().Done()
 	})
 	client := newClient(t, egress.Options{Rules: []egress.Rule{local("a.test", port)}})
 	line := "http GET http://a.test:" + port + "/"
-	m := grantGuest(t, host.Policy{Limits: host.Limits{Time: 200 * time.Millisecond},
+	m := grantGuest(t, host.Policy{Limits: host.Limits{Time: time.Second},
 		Grants: host.Grants{HTTP: client}})
 	_, stats, err := runTo(t.Context(), m, nil, "", line)
 	if limit, ok := errors.AsType[*host.LimitError](err); !ok || limit.Limit != "time" ||
 		stats.Effects.Requests != 1 {
 		t.Errorf("%+v, %v", stats.Effects, err)
 	}
-	<-asked
 	m = grantGuest(t, host.Policy{Limits: host.Limits{Time: time.Hour},
 		Grants: host.Grants{HTTP: client}})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("enough")
 	go func() { <-asked; cancel(reason) }()
-	got, _, err := runTo(ctx, m, nil, "", line)
+	got, _, err := runTo(ctx, m, nil, "", line+"given-up")
 	// The guest is told, and has its grace to end by itself.
 	if !errors.Is(err, reason) && (err != nil ||
 		got[0] != "error cancelled: the caller has given up") {
