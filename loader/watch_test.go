@@ -29,7 +29,7 @@ func watching(t testing.TB, d *loader.Dir, reg *plugins.Registry) <-chan loader.
 	if err := reg.Add(d.Tools()...); err != nil {
 		t.Fatal(err)
 	}
-	changes := make(chan loader.Change)
+	changes := make(chan loader.Change, 1024) // what a test does not read must not hold up Close
 	err := d.Watch(t.Context(), func(c loader.Change) {
 		if err := reg.Replace(c.Old, c.New); err != nil {
 			t.Error(err)
