@@ -24,6 +24,7 @@ type dialog struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
+	early   []string          // what came before the last answer and was not heard
 	watched func(line string) // each line of the server's; nil: nobody
 }
 
@@ -48,6 +49,7 @@ func (d *dialog) say(line string) (string, error) {
 	if _, err := io.WriteString(d.in, line+"\n"); err != nil || sent.ID == nil {
 		return "", err
 	}
+	d.early = nil
 	for {
 		answer, err := d.out.ReadString('\n')
 		if err != nil {
@@ -63,13 +65,20 @@ func (d *dialog) say(line string) (string, error) {
 		if string(got.ID) == string(sent.ID) && got.Method == "" {
 			return answer, nil
 		}
+		d.early = append(d.early, answer)
 	}
 }
 
-// hear gives the next notification of a method.
+// hear gives the next notification of a method, which may have come before the last answer.
 func (d *dialog) hear(method string) (string, error) {
 	for {
-		line, err := d.out.ReadString('\n')
+		var line string
+		var err error
+		if len(d.early) > 0 {
+			line, d.early = d.early[0], d.early[1:]
+		} else {
+			line, err = d.out.ReadString('\n')
+		}
 		var got rpcMessage
 		if err != nil || json.Unmarshal([]byte(line), &got) == nil && got.Method == method {
 			return line, err
