@@ -32,17 +32,21 @@ var arrows = map[string][]string{
 	"host/egress":         {},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
+	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
+	"loader/mcp":          {"abi", "abi/transcode", "plugins"},
+	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"host/internal/mount": {"host/internal/wasi"},
 	"host/kv":             {"host"},
 	"internal/tomlfile":   {},
-	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
 	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
 	"plugins/excerpt":     {"abi", "plugins"},
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
-	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},
+	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "loader/mcp", "plugins"},
+
+	"cmd/wasmagent/internal/clients": {},
 }
 
 // below says the same for all packages below a folder, for those that the table above does not
@@ -59,9 +63,13 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":     {"host", "host/..."},
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
+	"github.com/fsnotify/fsnotify":      {"loader"},
 	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "plugins/ledger", "policy"},
 	"modernc.org/sqlite":                {"host/kv", "plugins/ledger"},
 	"github.com/cenkalti/backoff/v5":    {"agentloop/provider/internal/wire", "plugins"},
+
+	"github.com/modelcontextprotocol/go-sdk": {"loader/mcp", "mcpserver"},
+	"github.com/tailscale/hujson":            {"cmd/wasmagent/internal/clients"},
 }
 
 // scratch is where a clone's owner writes plugins of his own. It is ignored, here and by Git.

@@ -190,8 +190,8 @@ func isTable(at []string) bool {
 	return false
 }
 
-// policySections are what the user's file says about plugins: the package policy reads that.
-var policySections = []string{"ceiling", "defaults", "plugins"}
+// policySections are what the user's file says about plugins and MCP servers: the package policy reads that.
+var policySections = []string{"ceiling", "defaults", "plugins", "servers"}
 
 // isPolicy tells whether a path is one of those sections.
 func isPolicy(at []string) bool { return len(at) == 1 && slices.Contains(policySections, at[0]) }

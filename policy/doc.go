@@ -6,10 +6,16 @@
 //
 // # The file
 //
-// The sections defaults, ceiling and plugins.NAME of the user's wasmagent.toml; the package config
-// reads the rest. A plugin only asks; what it gets stands in its section, and nowhere else. A key
+// The sections defaults, ceiling, plugins.NAME and servers.NAME of the user's wasmagent.toml; the
+// package config reads the rest. A plugin only asks; what it gets stands in its section, and nowhere else. A key
 // that nothing obeys is an error with its line, and so is every value that could not be enforced.
 // Nothing is expanded.
+//
+// # Servers
+//
+// The sections servers.NAME are MCP servers whose tools are offered beside those of plugins. They are
+// not sandboxed, and need no approval: nobody but the operator can name one. [Policy.Servers] lists
+// them.
 //
 // # Approvals
 //

@@ -31,6 +31,12 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s is %s by default, and the page says %s", l.name, text, row[1])
 		}
 	}
+	for _, l := range limitsOfServers {
+		row := "| `servers.SERVER.limits." + l.name + "` | " + usualText(&l) + " |"
+		if !strings.Contains(page, row) {
+			t.Errorf("docs/policy.md has no %s", row)
+		}
+	}
 	rows := regexp.MustCompile("(?m)^\\| `([a-z][^`]*)` \\|")
 	for _, row := range rows.FindAllStringSubmatch(page, -1) {
 		have = append(have, row[1])
@@ -49,14 +55,23 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// usualText is a limit's default as the page has it.
+func usualText(l *limit) string {
+	if l.unit == inTime {
+		return strings.Replace(l.text(l.usual), "s", " s", 1)
+	}
+	return l.text(l.usual)
+}
+
 // names are what the page calls the names that a file chooses.
 var names = map[string]string{
 	"plugins": "NAME", "tools": "TOOL", "env": "VARIABLE", "config": "KEY",
+	"servers": "SERVER", "headers": "HEADER",
 }
 
 func keysOf(t reflect.Type, at string, all *[]string) {
 	switch {
-	case t == reflect.TypeFor[limitSet]():
+	case t == reflect.TypeFor[limitSet](), t == reflect.TypeFor[serverValue]():
 		*all = append(*all, at)
 	case t.Kind() == reflect.Pointer:
 		keysOf(t.Elem(), at, all)

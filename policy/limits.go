@@ -11,6 +11,7 @@ import (
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/egress"
 	"github.com/wasmagent/wasmagent/internal/tomlfile"
+	"github.com/wasmagent/wasmagent/loader/mcp"
 )
 
 // limit is one number that bounds a plugin: in nanoseconds, inBytes, or as a count.
@@ -27,6 +28,7 @@ type bounds struct {
 	host   host.Limits
 	egress egress.Limits
 	mount  host.Mount // Bytes and Files, of each mount
+	server mcp.Limits
 }
 
 type unit uint8

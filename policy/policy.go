@@ -154,7 +154,7 @@ func (p *Policy) fill(d *loader.Decision, b bounds, s *section, pl *loader.Plugi
 	if err := s.checkNames(p.decoder, pl); err != nil {
 		return err
 	}
-	d.Exclude, d.TrustEffects, d.Rules = s.Exclude, s.TrustEffects, s.ruleOf()
+	d.Exclude, d.TrustEffects, d.Rules = s.Exclude, s.TrustEffects, rulesOf(s.Tools)
 	d.Host.Config = s.config
 	g := &d.Host.Grants
 	g.Env = s.Env

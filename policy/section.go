@@ -19,14 +19,14 @@ import (
 	"github.com/wasmagent/wasmagent/host/egress"
 	"github.com/wasmagent/wasmagent/internal/tomlfile"
 	"github.com/wasmagent/wasmagent/loader"
-	"github.com/wasmagent/wasmagent/plugins"
 )
 
 // document is what a file says of plugins. docs/policy.md tells what each key means.
 type document struct {
-	Defaults defaults            `toml:"defaults"`
-	Ceiling  ceiling             `toml:"ceiling"`
-	Plugins  map[string]*section `toml:"plugins"`
+	Defaults defaults                  `toml:"defaults"`
+	Ceiling  ceiling                   `toml:"ceiling"`
+	Plugins  map[string]*section       `toml:"plugins"`
+	Servers  map[string]*serverSection `toml:"servers"`
 
 	sessions string // the folder of sessions, where the file names one
 }
@@ -124,6 +124,7 @@ func parse(file, content string) (*document, *decoder, error) {
 		}
 		s.check(d, doc)
 	}
+	doc.checkServers(d)
 	if err := d.err(); err != nil {
 		return nil, nil, err
 	}
@@ -159,18 +160,10 @@ func (s *section) check(d *decoder, doc *document) {
 }
 
 func (s *section) checkTools(d *decoder) {
+	checkRules(d, s.at, s.Tools)
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		at, rule := tomlfile.Join(s.at+".tools", name), s.Tools[name]
-		if _, ok := abi.ParseEffect(rule.Effect); rule.Effect != "" && !ok {
-			d.add(at+".effect", "want read, idempotent or write, have %s", show(rule.Effect))
-		}
-		if rule.Key != "" {
-			if err := plugins.CheckKey(rule.Key); err != nil {
-				d.add(at+".key", "%v", err)
-			}
-		}
 		if slices.Contains(s.Exclude, name) {
-			d.add(at, "the tool is excluded: a rule for it does nothing")
+			d.add(tomlfile.Join(s.at+".tools", name), "the tool is excluded: a rule for it does nothing")
 		}
 	}
 }
@@ -321,19 +314,6 @@ func appendTable(dst []byte, table map[string]any) (raw abi.Raw, err error) {
 		}
 	}
 	return raw, nil
-}
-
-// ruleOf makes the registry's rules of what the section says of tools.
-func (s *section) ruleOf() map[string]plugins.Rule {
-	rules := map[string]plugins.Rule{}
-	for name, r := range s.Tools {
-		rule := plugins.Rule{Key: r.Key, RetryTimeouts: r.RetryTimeouts}
-		if effect, ok := abi.ParseEffect(r.Effect); ok {
-			rule.Effect = &effect
-		}
-		rules[name] = rule
-	}
-	return rules
 }
 
 // grants tells whether the plugin can reach anything.

@@ -72,7 +72,7 @@ plugin asks for is granted because it asks.`,
 }
 
 func (a *app) allow(ctx context.Context, name string, add *policy.Additions, yes bool) error {
-	found, err := a.find(ctx, name, false)
+	found, err := a.findPlugin(ctx, name)
 	if err != nil {
 		return err
 	}

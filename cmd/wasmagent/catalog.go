@@ -20,12 +20,14 @@ import (
 // envPlugins names the variable that lists plugin directories, separated as in $PATH.
 const envPlugins = "WASMAGENT_PLUGINS"
 
-// catalog is every plugin of the directories that a command works on.
+// catalog is every plugin of the directories that a command works on, and every MCP server.
 type catalog struct {
 	plugins []loader.Plugin         // by directory, then by name
 	tools   map[string]plugins.Tool // on offer, by name
 	owners  map[string]int          // index of a tool's plugin in plugins
 	origin  string                  // the directories or the file, and who named them
+	dirs    []*loader.Dir
+	servers map[int]server // those of plugins that are none
 }
 
 // pluginDirs chooses the directories: -p, else $WASMAGENT_PLUGINS, else ./plugins, else the data
@@ -45,8 +47,15 @@ func (a *app) pluginDirs() (dirs []string, from string, err error) {
 			return []string{dir}, "", nil
 		}
 	}
-	return nil, "", fmt.Errorf(
-		"no plugin directory: name one with -p, set $%s, or make ./plugins or %s", envPlugins, data)
+	return nil, "", &noDirsError{data}
+}
+
+// noDirsError is that nobody named a plugin directory, and none is where one would be.
+type noDirsError struct{ data string }
+
+func (e *noDirsError) Error() string {
+	return fmt.Sprintf("no plugin directory: name one with -p, set $%s, or make ./plugins or %s",
+		envPlugins, e.data)
 }
 
 // openDirs opens all plugin directories; they close with the command.
@@ -134,18 +143,24 @@ func (a *app) closeAtEnd(what string, closer func() error) {
 }
 
 func newCatalog() *catalog {
-	return &catalog{tools: map[string]plugins.Tool{}, owners: map[string]int{}}
+	return &catalog{tools: map[string]plugins.Tool{}, owners: map[string]int{},
+		servers: map[int]server{}}
 }
 
 // add takes in the plugins of d. A tool name that an earlier directory offers is lost to both, as
 // it is between two plugins of one directory.
 func (c *catalog) add(d *loader.Dir) {
+	c.dirs = append(c.dirs, d)
 	for _, p := range d.Plugins() {
-		mine := len(c.plugins)
-		c.plugins = append(c.plugins, p)
-		for _, t := range p.Tools {
-			c.offer(t, mine)
-		}
+		c.addPlugin(p)
+	}
+}
+
+func (c *catalog) addPlugin(p loader.Plugin) {
+	mine := len(c.plugins)
+	c.plugins = append(c.plugins, p)
+	for _, t := range p.Tools {
+		c.offer(t, mine)
 	}
 }
 
@@ -243,6 +258,12 @@ func (c *catalog) plugin(name string) (int, error) {
 	}
 	if len(found) == 1 {
 		return found[0], nil
+	}
+	if last := found[len(found)-1]; c.noun(last) == "server" {
+		return 0, &usageError{
+			text: fmt.Sprintf("%q is a plugin and an MCP server (%s)", name, c.plugins[last].Path),
+			hint: "name the tool, or the plugin's file: " + strings.Join(paths[:len(paths)-1], " or "),
+		}
 	}
 	return 0, &usageError{
 		text: fmt.Sprintf("plugin %q is in several directories", name),

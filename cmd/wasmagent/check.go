@@ -77,7 +77,7 @@ func (a *app) checkedFile(ctx context.Context, arg string) (string, error) {
 	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
 		return arg, nil
 	}
-	found, err := a.find(ctx, arg, false)
+	found, err := a.findPlugin(ctx, arg)
 	if err != nil {
 		return "", err
 	}

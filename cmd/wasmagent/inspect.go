@@ -80,6 +80,13 @@ func (a *app) inspect(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
+	if _, ok := found.catalog.servers[found.index]; ok {
+		j := a.pluginJSON(found.catalog, found.index)
+		if found.tool != "" {
+			return a.inspectTool(found, &inspectJSON{pluginJSON: j})
+		}
+		return a.inspectServer(j)
+	}
 	j, err := a.inspectJSON(found.catalog, found.index)
 	if err != nil {
 		return err

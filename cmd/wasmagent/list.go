@@ -13,11 +13,13 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// pluginJSON is a plugin as list and inspect give it.
+// pluginJSON is a plugin as list and inspect give it, or an MCP server.
 type pluginJSON struct {
 	Name    string     `json:"name"`
 	Version string     `json:"version,omitempty"`
-	Path    string     `json:"path"`
+	Kind    string     `json:"kind,omitempty"`   // "server"; "" is a plugin
+	Source  string     `json:"source,omitempty"` // a server's command or URL
+	Path    string     `json:"path"`             // of a server FILE:LINE of the policy
 	Digest  string     `json:"digest,omitempty"`
 	Size    int64      `json:"size"`
 	Tools   []toolJSON `json:"tools"`
@@ -44,10 +46,11 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List the tools of the plugin directories",
 		Long: `List every plugin of the plugin directories with its tools. A plugin that offers none
 is listed with the reason; it never hides the others. Listing runs nothing of a plugin
-that was stamped by "wasmagent build" or listed before.`,
+that was stamped by "wasmagent build" or listed before. MCP servers of the policy are
+started, to ask for their tools.`,
 		Args: takes(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.openDirs(cmd.Context())
+			c, err := a.openAll(cmd.Context(), "")
 			if err != nil {
 				return err
 			}
@@ -85,6 +88,9 @@ func (a *app) pluginJSON(c *catalog, i int) pluginJSON {
 		if name := p.Prefix + t.Name; c.offers(i, name) {
 			j.Tools = append(j.Tools, newToolJSON(c.tools[name], t.Effect))
 		}
+	}
+	if s, ok := c.servers[i]; ok {
+		j.Kind, j.Source = c.noun(i), s.Place()
 	}
 	j.Excluded = p.Excluded
 	for _, err := range p.Withheld {

@@ -33,8 +33,13 @@ func TestMain(m *testing.M) {
 		"while":     whileMain,
 		"together":  togetherMain,
 		"held":      heldMain,
-		"tamper":    tamperMain,
-		"book":      bookMain,
+		"dialog":    dialogMain,
+		"posts":     postsMain,
+		"peer":      peerMain,
+
+		"from-settings": fromSettingsMain,
+		"tamper":        tamperMain,
+		"book":          bookMain,
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -21,7 +22,19 @@ func (t *target) plugin() *loader.Plugin { return &t.catalog.plugins[t.index] }
 
 // find finds TOOL, PLUGIN[:TOOL] or FILE[:TOOL]. Where one name is a plugin's and a tool's,
 // toolFirst decides.
+// Servers are started only as far as that takes.
 func (a *app) find(ctx context.Context, arg string, toolFirst bool) (*target, error) {
+	return a.findIn(ctx, arg, toolFirst, a.openAll)
+}
+
+// findPlugin finds what is a plugin or of one, for a command that has no use for servers.
+func (a *app) findPlugin(ctx context.Context, arg string) (*target, error) {
+	return a.findIn(ctx, arg, false,
+		func(ctx context.Context, _ string) (*catalog, error) { return a.openDirs(ctx) })
+}
+
+func (a *app) findIn(ctx context.Context, arg string, toolFirst bool,
+	open func(ctx context.Context, name string) (*catalog, error)) (*target, error) {
 	path, name := splitTarget(arg)
 	if path != "" {
 		c, err := a.openFile(ctx, path)
@@ -30,7 +43,7 @@ func (a *app) find(ctx context.Context, arg string, toolFirst bool) (*target, er
 		}
 		return &target{c, 0, name, path}, nil
 	}
-	c, err := a.openDirs(ctx)
+	c, err := open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +53,7 @@ func (a *app) find(ctx context.Context, arg string, toolFirst bool) (*target, er
 		return &target{c, owner, name, ""}, nil
 	}
 	if !c.hasPlugin(plugin) {
-		return nil, c.noTool(arg)
+		return nil, cmp.Or(c.lost(name), c.noTool(arg))
 	}
 	i, err := c.plugin(plugin)
 	if err != nil {
@@ -91,14 +104,8 @@ const maxNamed = 20
 // unnamed is a plugin where a tool is needed.
 func (t *target) unnamed(names []string) error {
 	p := t.plugin()
-	switch {
-	case len(names) == 0 && len(p.Withheld) > 0:
-		return fmt.Errorf("plugin %q offers none of its tools: %w", p.Name, p.Withheld[0])
-	case len(names) == 0:
-		return &notFoundError{
-			text: fmt.Sprintf("plugin %q (%s) offers none of its tools", p.Name, p.Path),
-			hint: excludedHint(p.Excluded),
-		}
+	if len(names) == 0 {
+		return t.noTools()
 	}
 	var full []string
 	for _, n := range names[:min(len(names), maxNamed)] {
@@ -109,8 +116,20 @@ func (t *target) unnamed(names []string) error {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return &usageError{
-		text: fmt.Sprintf("%q is a plugin with %s", p.Name, count(len(names), "tool")),
+		text: fmt.Sprintf("%q is a %s with %s", p.Name, t.catalog.noun(t.index), count(len(names), "tool")),
 		hint: "name one: " + list,
+	}
+}
+
+// noTools is a plugin that offers none.
+func (t *target) noTools() error {
+	p, noun := t.plugin(), t.catalog.noun(t.index)
+	if len(p.Withheld) > 0 {
+		return fmt.Errorf("%s %q offers none of its tools: %w", noun, p.Name, p.Withheld[0])
+	}
+	return &notFoundError{
+		text: fmt.Sprintf("%s %q (%s) offers none of its tools", noun, p.Name, p.Path),
+		hint: excludedHint(p.Excluded),
 	}
 }
 
@@ -134,7 +153,7 @@ func (t *target) missing(names []string) error {
 		}
 	}
 	return &notFoundError{
-		text: fmt.Sprintf("plugin %q (%s) has no tool %q", p.Name, p.Path, t.tool),
+		text: fmt.Sprintf("%s %q (%s) has no tool %q", t.catalog.noun(t.index), p.Name, p.Path, t.tool),
 		hint: nearHint(t.tool, names, "it has "+strings.Join(names[:min(len(names), maxNamed)], ", ")),
 	}
 }

@@ -1,0 +1,24 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// OpenOver opens a source whose server is at the other end of two pipes, which dial makes anew at
+// each start.
+func OpenOver(ctx context.Context, server Server, opts *Options,
+	dial func() (io.ReadCloser, io.WriteCloser)) (*Source, error) {
+	server.Limits = server.Limits.orDefaults()
+	s := newSource(server, opts)
+	s.pace = pace{time.Millisecond, time.Hour}
+	s.dial = func(context.Context) (*link, error) {
+		in, out := dial()
+		return &link{transport: &lines{sieve: s.sieve(), in: in, out: out}}, nil
+	}
+	return s.open(ctx)
+}
+
+// Hurry makes restarts come at once, all but the one after MaxStarts.
+func (s *Source) Hurry() { s.pace.wait = time.Millisecond }

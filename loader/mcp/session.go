@@ -1,0 +1,348 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmagent/wasmagent/abi"
+)
+
+// session is one life of a server: from a start to a crash or the source's end.
+type session struct {
+	mcp  *sdk.ClientSession
+	conn sdk.Connection
+	proc *process      // nil over HTTP
+	over chan struct{} // closed when it can be used no more
+}
+
+// close ends the session. The library waits for answers that may never come, so a command is ended
+// beside it.
+func (c *session) close() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.mcp.Close()
+	}()
+	closesWithin(done, CloseGrace)
+	c.drop()
+	<-done
+}
+
+// closesWithin waits for a channel to be closed, but not longer than d.
+func closesWithin(done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// drop ends the connection at this end.
+func (c *session) drop() {
+	if c.proc != nil {
+		c.proc.stop(CloseGrace)
+		c.proc.stdout.Close()
+		return
+	}
+	c.conn.Close()
+}
+
+// tail is the end of what the command printed; "" over HTTP.
+func (c *session) tail() string {
+	if c == nil || c.proc == nil {
+		return ""
+	}
+	return c.proc.stderr.String()
+}
+
+// abort ends a session whose server does not even read.
+func (c *session) abort() {
+	if c.proc != nil {
+		c.proc.kill()
+		return
+	}
+	c.conn.Close()
+}
+
+func (c *session) isOver() bool {
+	select {
+	case <-c.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// flight is a start that any number of calls wait for.
+type flight struct {
+	done    chan struct{}
+	session *session
+	err     error
+}
+
+// starts counts what a server does to itself.
+type starts struct {
+	row  int       // in a row without a good answer between
+	last time.Time // when the last one was
+}
+
+// pace is how soon a server that crashes is started again.
+type pace struct{ wait, giveUp time.Duration }
+
+// delay is how long a start has to wait; hopeless: calls do not wait for it.
+func (p pace) delay(s starts) (d time.Duration, hopeless bool) {
+	since := time.Since(s.last)
+	switch {
+	case s.row <= 1:
+		return 0, false
+	case s.row >= MaxStarts:
+		return p.giveUp - since, since < p.giveUp
+	}
+	return p.wait<<(s.row-2) - since, false
+}
+
+// use gives a session that works, and starts one if need be. One start serves all who wait; who
+// leaves does not end it for the others.
+func (s *Source) use(ctx context.Context) (*session, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if s.session != nil && !s.session.isOver() {
+		defer s.mu.Unlock()
+		return s.session, nil
+	}
+	if s.flight == nil {
+		wait, hopeless := s.pace.delay(s.starts)
+		if hopeless {
+			defer s.mu.Unlock()
+			return nil, s.hopeless(wait)
+		}
+		f := &flight{done: make(chan struct{})}
+		s.flight = f
+		s.jobs.Go(func() { s.fly(f, wait) })
+	}
+	f := s.flight
+	s.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.session, f.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *Source) hopeless(wait time.Duration) error {
+	return &ServerError{Server: s.server.Name, Stage: "start", Tail: s.session.tail(),
+		Err: fmt.Errorf("it was started %d times in a row without a good answer; it is started again "+
+			"in %v at the earliest", s.starts.row, wait.Round(time.Second))}
+}
+
+// fly starts the server, after the wait that its crashes have earned it.
+func (s *Source) fly(f *flight, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	select {
+	case <-timer.C:
+	case <-s.life.Done():
+		timer.Stop()
+	}
+	f.session, f.err = s.start()
+	s.mu.Lock()
+	s.flight = nil
+	s.starts.row++
+	s.starts.last = time.Now()
+	if f.err == nil {
+		s.session = f.session
+	}
+	late := s.closed && f.err == nil
+	s.mu.Unlock()
+	if late {
+		f.session.close()
+		f.session, f.err = nil, ErrClosed
+	}
+	close(f.done)
+}
+
+// good notes an answer, whatever it says: the server works.
+func (s *Source) good() {
+	s.mu.Lock()
+	s.starts.row = 0
+	s.mu.Unlock()
+}
+
+// oldEra is the newest version of the protocol that begins with a handshake.
+const oldEra = "2025-11-25"
+
+// start connects and lists. A server of the older era may not answer a question of the newer one at
+// all, so silence is asked again in the older way.
+func (s *Source) start() (*session, error) {
+	if s.life.Err() != nil {
+		return nil, ErrClosed
+	}
+	ctx, cancel := context.WithTimeout(s.life, s.server.Limits.Start)
+	defer cancel()
+	first, end := context.WithTimeout(ctx, s.server.Limits.Start/2)
+	c, err := s.connect(first, "")
+	if err != nil && first.Err() != nil && ctx.Err() == nil {
+		c, err = s.connect(ctx, oldEra)
+	}
+	end()
+	if err != nil {
+		return nil, s.startFault(err)
+	}
+	if err := s.relist(ctx, c); err != nil {
+		c.close()
+		return nil, s.startFault(s.fault("list", err, c))
+	}
+	s.log.Debug("the server is there", "protocol", c.mcp.InitializeResult().ProtocolVersion)
+	return c, nil
+}
+
+func (s *Source) startFault(err error) error {
+	if s.life.Err() != nil {
+		return ErrClosed
+	}
+	return err
+}
+
+// connect makes a session of a new connection.
+func (s *Source) connect(ctx context.Context, version string) (*session, error) {
+	link, err := s.dial(ctx)
+	if err != nil {
+		return nil, s.fault("start", err, nil)
+	}
+	c := &session{proc: link.proc, over: make(chan struct{})}
+	kept := &keptTransport{Transport: link.transport}
+	c.mcp, err = s.newClient().Connect(ctx, kept, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	c.conn = kept.conn
+	if err != nil {
+		err = s.fault("start", err, c)
+		if kept.conn != nil {
+			c.drop()
+		}
+		return nil, err
+	}
+	s.quieten(ctx, c)
+	s.jobs.Go(func() {
+		err := c.mcp.Wait()
+		close(c.over)
+		if s.life.Err() == nil {
+			s.log.Warn("the session has ended; the next call starts another", "err",
+				s.scrub(fmt.Sprint(err)))
+		}
+		c.drop()
+	})
+	return c, nil
+}
+
+// keptTransport keeps the connection, since not every failure to connect closes it.
+type keptTransport struct {
+	sdk.Transport
+	conn sdk.Connection
+}
+
+func (t *keptTransport) Connect(ctx context.Context) (conn sdk.Connection, err error) {
+	t.conn, err = t.Transport.Connect(ctx)
+	return t.conn, err
+}
+
+// fault is a server that is not there, or no more.
+func (s *Source) fault(stage string, err error, c *session) error {
+	if _, ok := errors.AsType[*ServerError](err); ok {
+		return err
+	}
+	text := s.scrub(err.Error())
+	if c != nil && c.proc != nil && c.proc.endsWithin(stuckGrace) {
+		text += fmt.Sprintf(" (the command ended: %s)", ended(c.proc.state))
+	}
+	return &ServerError{Server: s.server.Name, Stage: stage, Tail: c.tail(),
+		Err: &scrubbed{abi.CleanText(text, MaxFailureChars), err}}
+}
+
+func ended(state error) string {
+	if state == nil {
+		return "exit status 0"
+	}
+	return state.Error()
+}
+
+// relist takes over the server's tools, and tells whoever waits for a change.
+func (s *Source) relist(ctx context.Context, c *session) error {
+	listed, more, err := list(ctx, c.mcp, &s.server)
+	if err != nil {
+		return err
+	}
+	o := newOffer(&s.server, listed, more)
+	for _, w := range o.withheld {
+		s.log.Info("not offered: "+w.Reason, "tool", w.Tool)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held, s.unmet = o.withheld, o.unmet
+	tools, same := map[string]*tool{}, 0
+	for name, is := range o.specs {
+		if t := s.tools[name]; t != nil && t.offered == is {
+			tools[name] = t
+			same++
+			continue
+		}
+		tools[name] = &tool{source: s, offered: is}
+		if s.tools != nil {
+			s.log.Warn("the server has changed or added a tool", "tool", name)
+		}
+	}
+	if same == len(tools) && same == len(s.tools) {
+		return nil
+	}
+	s.tools = tools
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+	return nil
+}
+
+// follow lists the tools again when the server says that they have changed, however often it does.
+func (s *Source) follow() {
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case <-s.stale:
+		}
+		timer := time.NewTimer(ChangeQuiet)
+		select {
+		case <-s.life.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		s.mu.Lock()
+		c := s.session
+		s.mu.Unlock()
+		if c == nil || c.isOver() {
+			continue // the next start lists
+		}
+		ctx, cancel := context.WithTimeout(s.life, s.server.Limits.Start)
+		if err := s.relist(ctx, c); err != nil && s.life.Err() == nil {
+			s.log.Warn("the changed tools could not be listed; the ones from before stay", "err",
+				s.scrub(err.Error()))
+		}
+		cancel()
+	}
+}
+
+// say logs a line that comes from the server.
+func (s *Source) say(text, stream string) {
+	text = abi.CleanText(s.scrub(text), MaxLineChars)
+	s.lines.write(func(dropped int64) { logLine(s.log, slog.LevelInfo, text, stream, dropped) })
+}

@@ -1,0 +1,183 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// list asks the server for its tools that are wanted, in as many pages as it likes up to MaxPages,
+// and stops reading when there are more than it may have.
+func list(ctx context.Context, session *sdk.ClientSession, server *Server) (
+	tools []*sdk.Tool, more bool, err error) {
+	if init := session.InitializeResult(); init.Capabilities == nil || init.Capabilities.Tools == nil {
+		return nil, false, nil
+	}
+	params := &sdk.ListToolsParams{}
+	for range MaxPages {
+		page, err := session.ListTools(ctx, params)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, tool := range page.Tools {
+			if len(server.Tools) == 0 || slices.Contains(server.Tools, tool.Name) {
+				tools = append(tools, tool)
+			}
+		}
+		if most := server.Limits.Tools; len(tools) > most {
+			return tools[:most], true, nil
+		}
+		if page.NextCursor == "" {
+			return tools, false, nil
+		}
+		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+	}
+	return tools, true, nil
+}
+
+// offer is what becomes of a server's tools: what is offered, by offered name, and the rest, each
+// with its reason.
+type offer struct {
+	specs    map[string]offered
+	withheld []Withheld
+	unmet    string // a tool that has a rule and is not in the list
+}
+
+type offered struct {
+	original string
+	spec     abi.ToolSpec
+}
+
+// newOffer makes an offer of a list. One bad tool never hides another.
+func newOffer(server *Server, tools []*sdk.Tool, more bool) *offer {
+	o := &offer{specs: map[string]offered{}}
+	met := map[string]bool{}
+	claims := map[string][]string{} // by offered name: the originals that come to it
+	schemas := 0
+	for _, tool := range tools {
+		met[tool.Name] = true
+		name := offeredName(server.prefix(), tool.Name)
+		claims[name] = append(claims[name], tool.Name)
+		spec, reason := specOf(name, tool)
+		if size := len(spec.InputSchema) + len(spec.OutputSchema); reason == "" {
+			if schemas += size; schemas > MaxSchemas {
+				reason = fmt.Sprintf("the server's schemas are past %d bytes together", MaxSchemas)
+			}
+		}
+		if reason != "" {
+			o.withhold(tool.Name, reason)
+			continue
+		}
+		if effect := server.Rules[tool.Name].Effect; effect != nil {
+			spec.Effect = *effect
+		}
+		o.specs[name] = offered{tool.Name, spec}
+	}
+	o.dropCollisions(claims)
+	if more {
+		o.withhold("", fmt.Sprintf("the server has more than %d tools or %d pages of them",
+			server.Limits.Tools, MaxPages))
+	}
+	for _, name := range server.Tools {
+		if !met[name] && !more {
+			o.withhold(name, "it is allowed, and the server has no such tool")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(server.Rules)) {
+		if !met[name] && !more {
+			o.unmet = name
+		}
+	}
+	slices.SortFunc(o.withheld, func(a, b Withheld) int {
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Reason, b.Reason))
+	})
+	return o
+}
+
+func (o *offer) withhold(tool, reason string) {
+	o.withheld = append(o.withheld, Withheld{abi.CleanText(tool, maxWord), reason})
+}
+
+// dropCollisions takes a name from all tools that come to it: which of them a call would reach
+// would be decided by the server.
+func (o *offer) dropCollisions(claims map[string][]string) {
+	for name, originals := range claims {
+		if len(originals) < 2 {
+			continue
+		}
+		delete(o.specs, name)
+		for _, original := range originals {
+			o.withhold(original, fmt.Sprintf("%d of the server's tools come to the name %s",
+				len(originals), name))
+		}
+	}
+}
+
+// specOf is what is offered of a tool, or why it is not. Its effect is write: a server's hints are
+// nobody's word, and an operator's rule may say otherwise.
+func specOf(name string, tool *sdk.Tool) (spec abi.ToolSpec, reason string) {
+	if tool.Name == "" || len(tool.Name) > MaxNameBytes {
+		return spec, fmt.Sprintf("its name has %d bytes, want 1 to %d", len(tool.Name), MaxNameBytes)
+	}
+	spec = abi.ToolSpec{
+		Name:        name,
+		Description: abi.CleanText(cmp.Or(tool.Description, tool.Title), abi.MaxTextChars),
+	}
+	var err error
+	if spec.InputSchema, err = schemaText(tool.InputSchema); err == nil {
+		spec.OutputSchema, err = schemaText(tool.OutputSchema)
+	}
+	if err == nil {
+		err = plugins.CheckSpec(spec)
+	}
+	if err != nil {
+		return spec, abi.CleanText(err.Error(), abi.MaxTextChars)
+	}
+	return spec, ""
+}
+
+// schemaText is a schema's text with the words for people and models cleaned; "" when there is none.
+func schemaText(schema any) (string, error) {
+	if schema == nil {
+		return "", nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(cleanSchema(schema)); err != nil {
+		return "", fmt.Errorf("a schema has no JSON form: %w", err)
+	}
+	return string(bytes.TrimSpace(b.Bytes())), nil
+}
+
+// cleanSchema cleans titles, descriptions and comments. Values that arguments are held against stay
+// as they are.
+func cleanSchema(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, field := range v {
+			text, isText := field.(string)
+			switch {
+			case isText && (key == "description" || key == "title" || key == "$comment"):
+				v[key] = abi.CleanText(text, abi.MaxTextChars)
+			case key == "enum" || key == "const" || key == "default" || key == "examples":
+			default:
+				v[key] = cleanSchema(field)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = cleanSchema(v[i])
+		}
+	}
+	return v
+}
