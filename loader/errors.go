@@ -30,10 +30,16 @@ type NotAllowedError struct {
 	Approval bool
 	Changed  []string
 	Allow    string // what an operator would type, such as wasmagent allow fetch --kv
+
+	words []string // the needs with what they are wanted for, as far as that is unusual
 }
 
 func (e *NotAllowedError) Error() string {
-	why := "it needs " + strings.Join(e.Needs, ", ") + ", and nobody granted that"
+	words := e.Needs
+	if len(e.words) == len(words) {
+		words = e.words
+	}
+	why := "it needs " + strings.Join(words, ", ") + ", and nobody granted that"
 	switch {
 	case e.Approval && len(e.Changed) > 0:
 		why = "it needs approval, since its " +

@@ -10,8 +10,16 @@ import (
 // NotAllowed makes the error of a plugin that needs what is not granted or, without needs,
 // approval.
 func NotAllowed(p *Plugin, needs []string) *NotAllowedError {
+	words := make([]string, len(needs))
+	for i, need := range needs {
+		words[i] = need
+		if host, ok := strings.CutPrefix(need, "http "); ok {
+			// What is missing may be a method, and not the host.
+			words[i] = "http " + httpWord(host, &p.Manifest.Needs)
+		}
+	}
 	return &NotAllowedError{
-		Plugin: p.Name, Path: p.Path, Needs: needs, Approval: len(needs) == 0,
+		words: words, Plugin: p.Name, Path: p.Path, Needs: needs, Approval: len(needs) == 0,
 		Allow: allowCommand(p.Name, needs, &p.Manifest.Needs),
 	}
 }

@@ -136,7 +136,8 @@ func TestLacks(t *testing.T) {
 	if want := "wasmagent allow fetch --http 'POST example.org'"; refused.Allow != want {
 		t.Errorf("%s, want %s", refused.Allow, want)
 	}
-	if _, err := w.open().Review(&w.plugin, nil); !errors.As(err, &refused) {
+	_, err = w.open().Review(&w.plugin, &Additions{HTTP: []string{"example.org"}})
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "needs http POST example.org,") {
 		t.Errorf("a review without enough: %v", err)
 	}
 	w.allow(&Additions{HTTP: []string{"POST example.org"}})

@@ -138,7 +138,7 @@ func (p *Policy) Decide(pl *loader.Plugin) (loader.Decision, error) {
 // bounds decides what counts for a plugin before anything of it is read.
 func (p *Policy) bounds(s *section) (loader.Decision, bounds) {
 	b := boundsOf(s.Limits, p.doc.Defaults.Limits, p.doc.Ceiling.Limits)
-	d := loader.Decision{Host: host.Policy{Limits: b.host}}
+	d := loader.Decision{Host: host.Policy{Limits: b.host}, Prefix: s.Prefix}
 	if s.Isolation == "instantiate" || s.Isolation == "" && p.doc.Defaults.Isolation == "instantiate" {
 		d.Host.Isolation = host.Instantiate
 	}
@@ -154,7 +154,7 @@ func (p *Policy) fill(d *loader.Decision, b bounds, s *section, pl *loader.Plugi
 	if err := s.checkNames(p.decoder, pl); err != nil {
 		return err
 	}
-	d.Exclude, d.Prefix, d.TrustEffects, d.Rules = s.Exclude, s.Prefix, s.TrustEffects, rulesOf(s.Tools)
+	d.Exclude, d.TrustEffects, d.Rules = s.Exclude, s.TrustEffects, rulesOf(s.Tools)
 	d.Host.Config = s.config
 	g := &d.Host.Grants
 	g.Env = s.Env
