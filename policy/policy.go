@@ -215,6 +215,13 @@ func (p *Policy) kept(pl *loader.Plugin) []place {
 	for _, dir := range p.opts.Protect {
 		all = append(all, place{"a directory of wasmagent's", dir})
 	}
+	for _, name := range slices.Sorted(maps.Keys(p.doc.Plugins)) {
+		for _, sec := range p.doc.Plugins[name].Secrets {
+			for _, file := range sec.files() {
+				all = append(all, place{"what a secret comes from", file})
+			}
+		}
+	}
 	return all
 }
 
