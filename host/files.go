@@ -60,6 +60,7 @@ func openMounts(list []Mount) (*mount.Set, error) {
 func (in *instance) filesGuest() mount.Guest {
 	return mount.Guest{
 		Ready: func() bool { return in.run.inCall() },
+		Look:  in.look,
 		Away:  in.away,
 		Spend: func(bytes int) { in.charge(uint64(bytes)) },
 		Wrote: func() { in.run.effects.Files++ },

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
 // world is a directory with a secret in it, and inside it what is mounted.
@@ -497,6 +499,35 @@ func TestListing(t *testing.T) {
 
 // TestFilesWhileLoading opens a file in an init function: its image must not depend on what lay
 // there.
+// TestSlowFilesEndInTime lists a large directory again and again: little of that is the guest's own
+// work, so that the time limit must count all of it. Before the fuel of one slice is used up, the
+// guest has to be stopped.
+func TestSlowFilesEndInTime(t *testing.T) {
+	w := newWorld(t)
+	for i := range 1000 {
+		w.write(fmt.Sprintf("data/many/%d", i), "")
+	}
+	list := func(k *hosttest.Kit) asm.Instr {
+		readdir := k.Module.ImportFunc("wasi_snapshot_preview1", "fd_readdir", "i32 i32 i32 i64 i32 -> i32")
+		return asm.Loop(asm.I32Const(3), asm.I32Const(hosttest.Scratch), asm.I32Const(0), asm.I64Const(0),
+			asm.I32Const(hosttest.Scratch), asm.Call(readdir), asm.Drop, asm.Br(0))
+	}
+	var body asm.Instr
+	p := hosttest.Plugin{Name: "lister", Import: func(k *hosttest.Kit) { body = list(k) },
+		Call: func(*hosttest.Kit) asm.Instr { return body }}
+	many := host.Mount{Host: filepath.Join(w.data, "many"), Guest: "/"}
+	m := hosttest.Compile(t, hosttest.Engine(t), p.Bytes(), host.Policy{
+		Limits: host.Limits{Time: 100 * time.Millisecond}, Grants: host.Grants{Files: []host.Mount{many}}})
+	_, stats, err := m.Call(t.Context(), hosttest.Ask("x"), nil, nil)
+	if limit, ok := errors.AsType[*host.LimitError](err); !ok || limit.Limit != "time" {
+		t.Errorf("%v", err)
+	}
+	const slice = 5_000_000
+	if stats.Fuel == 0 || stats.Fuel >= slice {
+		t.Errorf("%d units of fuel in %v", stats.Fuel, stats.Time)
+	}
+}
+
 func TestFilesWhileLoading(t *testing.T) {
 	w := newWorld(t)
 	w.write("data/early", "too early")
