@@ -617,6 +617,7 @@ func TestMountsThatCannotBe(t *testing.T) {
 		"around":              {[]host.Mount{{Host: w.top, Guest: "/data/in"}, ok}, "another mount lies inside"},
 		"all around":          {[]host.Mount{ok, {Host: w.top, Guest: "/"}}, "another mount lies inside"},
 		"a device":            {[]host.Mount{{Host: "/dev/null", Guest: "/n"}}, "neither a directory nor"},
+		"a file as the root":  {[]host.Mount{{Host: w.data + "/a.txt", Guest: "/"}}, "a file cannot be the guest's root"},
 		"scratch of a host's": {[]host.Mount{{Host: w.data, Guest: "/d", Scratch: true}}, "leave its path out"},
 		"negative":            {[]host.Mount{{Host: w.data, Guest: "/d", Write: true, Bytes: -1}}, "negative"},
 	} {

@@ -167,6 +167,8 @@ func (d *descriptor) openFile(at *place, how *opening) (changed bool, err error)
 			err = errors.Join(err, file.Close())
 		}
 	}()
+	at.usage.sizes.Lock()
+	defer at.usage.sizes.Unlock()
 	info, err := file.Stat()
 	if err == nil {
 		err = openable(info)
