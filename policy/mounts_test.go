@@ -38,7 +38,7 @@ func TestKeptPlaces(t *testing.T) {
 		{"state", "it holds the state directory"}, {"state/kv", "it lies in the state directory"},
 		{"to-state", "it lies in the state directory"},
 		{"cache", "it holds the cache"},
-		{"data", "it holds a directory of wasmagent's"}, {"data/sessions", "it holds a directory"},
+		{"data", "it holds something of wasmagent's"}, {"data/sessions", "it holds something"},
 	} {
 		for _, mode := range []string{"rw", "ro"} {
 			w.write("[[plugins.fetch.files]]\nhost = \"$DIR/" + c.host + "\"\nguest = \"/x\"\nmode = \"" +
@@ -98,9 +98,9 @@ func TestKeptPlacesFromHere(t *testing.T) {
 	}
 	w.write(grant)
 	w.opts.Protect = []string{"plugins"}
-	refused("a directory of wasmagent's")
+	refused("something of wasmagent's")
 	w.opts.Protect = []string{"not-there-yet"}
-	refused("a directory of wasmagent's")
+	refused("something of wasmagent's")
 	w.opts.Protect = nil
 	w.file = "own.toml"
 	w.write(grant)
