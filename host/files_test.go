@@ -270,6 +270,37 @@ func TestLinksThatTheGuestMakes(t *testing.T) {
 }
 
 // TestSpecialFiles has what must be neither opened nor waited for.
+// A second name of a file may lie outside of the mount: what is written there would be, too.
+func TestHardLinksThatWereThere(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"hard", "replaced"} {
+		if err := os.Link(filepath.Join(w.top, "secret"), filepath.Join(w.data, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const denied = "error Operation not permitted"
+	expect(t, w.guest(w.rw()), []step{
+		{"read /data/hard", "ok not for guests"}, // somebody put it there
+		{"write /data/hard x", denied},
+		{"append /data/hard x", denied},
+		{"truncopen /data/hard", denied},
+		{"open f /data/hard", denied},
+		{"write /data/new x", "ok"},
+		{"rename /data/new /data/replaced", "ok"},
+		{"remove /data/hard", "ok"},
+		{"append /data/replaced y", "ok"},
+	})
+	if got := w.read("secret") + w.read("data/replaced"); got != "not for guestsxy" {
+		t.Error(got)
+	}
+	w.write("other/file", "a")
+	if err := os.Link(filepath.Join(w.top, "other/file"), filepath.Join(w.top, "second")); err != nil {
+		t.Fatal(err)
+	}
+	named := host.Mount{Host: filepath.Join(w.top, "other/file"), Guest: "/f.txt", Write: true}
+	expect(t, w.guest(named), []step{{"append /f.txt b", "ok"}, {"read /f.txt", "ok ab"}})
+}
+
 func TestSpecialFiles(t *testing.T) {
 	w := newWorld(t)
 	if err := syscall.Mkfifo(filepath.Join(w.data, "fifo"), 0o666); err != nil {
