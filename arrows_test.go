@@ -36,6 +36,7 @@ var arrows = map[string][]string{
 	"host/kv":             {"host"},
 	"internal/tomlfile":   {},
 	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
+	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
 	"plugins":             {"abi", "abi/transcode", "plugins/internal/..."},
@@ -43,6 +44,8 @@ var arrows = map[string][]string{
 	"plugins/ledger":      {"abi", "plugins"},
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
 	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "plugins"},
+
+	"cmd/wasmagent/internal/clients": {},
 }
 
 // below says the same for all packages below a folder, for those that the table above does not
@@ -59,9 +62,13 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":     {"host", "host/..."},
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
+	"github.com/fsnotify/fsnotify":      {"loader"},
 	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "plugins/ledger", "policy"},
 	"modernc.org/sqlite":                {"host/kv", "plugins/ledger"},
 	"github.com/cenkalti/backoff/v5":    {"agentloop/provider/internal/wire", "plugins"},
+
+	"github.com/modelcontextprotocol/go-sdk": {"mcpserver"},
+	"github.com/tailscale/hujson":            {"cmd/wasmagent/internal/clients"},
 }
 
 // scratch is where a clone's owner writes plugins of his own. It is ignored, here and by Git.

@@ -10,7 +10,8 @@
 //
 // That is all most programs need. What stands behind it may be used on its own: package loader
 // turns directories into tools, package plugins keeps and calls tools of any kind, package host
-// runs one guest.
+// runs one guest. Package agentloop lets a model call the tools: a Toolbox's Registry is what its
+// Loop takes.
 //
 // # Errors
 //

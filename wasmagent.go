@@ -3,9 +3,12 @@ package wasmagent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"log/slog"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
@@ -33,7 +36,9 @@ type Options struct {
 type Toolbox struct {
 	dir      *loader.Dir
 	registry *plugins.Registry
-	problems []error
+
+	mu      sync.Mutex
+	refused map[string]error // by the registry, by name of a tool
 }
 
 // Open loads a directory of plugins: files NAME.wasm and folders NAME with a plugin.wasm. Plugins
@@ -50,21 +55,42 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Toolbox{dir: d, registry: plugins.NewRegistry(&plugins.Options{
+	b := &Toolbox{dir: d, refused: map[string]error{}, registry: plugins.NewRegistry(&plugins.Options{
 		Rules: opts.Rules, Ledger: opts.Ledger, Scope: opts.Scope, Logger: opts.Logger,
 	})}
-	for _, p := range d.Plugins() {
-		if p.Err != nil {
-			b.problems = append(b.problems, p.Err)
-		}
-		b.problems = append(b.problems, p.Withheld...)
-	}
-	for _, t := range d.Tools() {
-		if err := b.registry.Add(t); err != nil {
-			b.problems = append(b.problems, err)
-		}
-	}
+	b.replace(nil, d.Tools())
 	return b, nil
+}
+
+// Watch begins to follow the directory, until ctx ends or the Toolbox closes: plugins that are
+// added, replaced or removed while calls run are what the next calls find. A call finishes on the
+// version that it found, and a version that does not load leaves the one before serving. What has
+// changed is in Registry by the time that told, if it is not nil, hears of it; told must not close
+// the Toolbox. What an operator changes in the meantime takes a new start: see loader.Dir.Watch.
+func (b *Toolbox) Watch(ctx context.Context, told func(loader.Change)) error {
+	return b.dir.Watch(ctx, func(c loader.Change) {
+		b.replace(c.Old, c.New)
+		if told != nil {
+			told(c)
+		}
+	})
+}
+
+// replace puts tools in the place of others, and remembers which of them the registry refused.
+func (b *Toolbox) replace(old, new []plugins.Tool) {
+	err := b.registry.Replace(old, new)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range slices.Concat(old, new) {
+		delete(b.refused, t.Spec().Name)
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, err := range all.Unwrap() {
+			if e, ok := errors.AsType[*plugins.AddError](err); ok {
+				b.refused[e.Tool] = e
+			}
+		}
+	}
 }
 
 // Tools lists what can be called, sorted by name.
@@ -72,10 +98,23 @@ func (b *Toolbox) Tools() iter.Seq[abi.ToolSpec] { return b.registry.Specs() }
 
 // Problems lists the plugins and tools that are not on offer, each with its reason:
 // *loader.LoadError, *loader.NotAllowedError, *loader.SpecError, *loader.CollisionError,
-// *plugins.AddError. While there are rules for tools that are not there, a *plugins.RuleError comes
-// last: until a program has added those, no call is carried out.
+// *plugins.AddError. In a watched directory that is what lies there now, though a plugin's version
+// from before may serve on. While there are rules for tools that were never there, a
+// *plugins.RuleError comes last: until a program has added those, no call is carried out.
 func (b *Toolbox) Problems() []error {
-	problems := slices.Clone(b.problems)
+	var problems []error
+	for _, p := range b.dir.Plugins() {
+		for _, err := range append([]error{p.Err, p.Held}, p.Withheld...) {
+			if err != nil {
+				problems = append(problems, err)
+			}
+		}
+	}
+	b.mu.Lock()
+	for _, tool := range slices.Sorted(maps.Keys(b.refused)) {
+		problems = append(problems, b.refused[tool])
+	}
+	b.mu.Unlock()
 	if err := b.registry.Check(); err != nil {
 		problems = append(problems, err)
 	}
@@ -91,5 +130,5 @@ func (b *Toolbox) Call(ctx context.Context, tool string, args json.RawMessage) (
 // Registry is where the tools are kept: add Go tools of your own, or call with more than arguments.
 func (b *Toolbox) Registry() *plugins.Registry { return b.registry }
 
-// Close waits for running calls and frees everything. It may be called twice.
+// Close ends Watch, waits for running calls and frees everything. It may be called twice.
 func (b *Toolbox) Close() error { return b.dir.Close() }

@@ -9,7 +9,8 @@ import (
 func TestHTTPResponseRoundTrip(t *testing.T) {
 	for _, want := range []HTTPResponse{
 		{Status: 204, Body: []byte{}},
-		{Status: 200, URL: "https://a.test/", Headers: []HTTPHeader{{"A", "1"}, {"A", "2"}}, Body: []byte("text"), Truncated: true},
+		{Status: 200, URL: "https://a.test/", Headers: []HTTPHeader{{"A", "1"}, {"A", "2"}},
+			Body: []byte("text"), Truncated: true},
 	} {
 		got, err := ParseHTTPResponse(AppendHTTPResponse(nil, &want))
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -44,7 +45,8 @@ func TestCallErrors(t *testing.T) {
 	_, kvErr := ParseKVAnswer(b)
 	for _, err := range []error{httpErr, kvErr} {
 		var e *CallError
-		if !errors.As(err, &e) || e.Message != "not here" || !errors.Is(err, Denied) || errors.Is(err, Busy) ||
+		if !errors.As(err, &e) || e.Message != "not here" || !errors.Is(err, Denied) ||
+			errors.Is(err, Busy) ||
 			err.Error() != "denied: not here" {
 			t.Errorf("%v", err)
 		}
@@ -61,8 +63,10 @@ func TestCallErrors(t *testing.T) {
 }
 
 func TestBadAnswers(t *testing.T) {
-	for _, text := range []string{"", "\xc0", "\x80\x00", "\x81", "\x81\x01\x01", "\x81\xa5error\x01",
-		"\x81\xa5error\x81\xa4kind\x01", "\x81\xa5error\x81\x01\x01", "\x81\xa5error\x81\xa1a", "\x81\xa5extra"} {
+	for _, text := range []string{"", "\xc0", "\x80\x00", "\x81", "\x81\x01\x01",
+		"\x81\xa5error\x01",
+		"\x81\xa5error\x81\xa4kind\x01", "\x81\xa5error\x81\x01\x01", "\x81\xa5error\x81\xa1a",
+		"\x81\xa5extra"} {
 		for name, parse := range map[string]func([]byte) error{
 			"http": func(b []byte) error { _, err := ParseHTTPResponse(b); return err },
 			"kv":   func(b []byte) error { _, err := ParseKVAnswer(b); return err },
@@ -73,8 +77,10 @@ func TestBadAnswers(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"\x80", "\x81\xa6status\xa1a", "\x82\xa6status\x01\xa7headers\x01",
-		"\x82\xa6status\x01\xa7headers\x91\x91\xa1a", "\x82\xa6status\x01\xa7headers\x91\x92\xa1a\x01",
+	for _, text := range []string{"\x80", "\x81\xa6status\xa1a",
+		"\x82\xa6status\x01\xa7headers\x01",
+		"\x82\xa6status\x01\xa7headers\x91\x91\xa1a",
+		"\x82\xa6status\x01\xa7headers\x91\x92\xa1a\x01",
 		"\x82\xa6status\x01\xa7headers\x91\x92\x01\xa1a", "\x82\xa6status\x01\xa4body\xa1a"} {
 		if _, err := ParseHTTPResponse([]byte(text)); err == nil {
 			t.Errorf("%q passes", text)

@@ -56,15 +56,24 @@ func (b *Budget) usedUp(s Spent) string {
 	used := s.Usage.Input + s.Usage.Output
 	switch {
 	case b.Steps > 0 && s.Steps >= b.Steps:
-		return fmt.Sprintf("the budget of %d steps is used up", b.Steps)
+		return fmt.Sprintf("the budget of %s is used up", count(b.Steps, "step"))
 	case b.Tokens > 0 && used >= b.Tokens:
-		return fmt.Sprintf("the budget of %d tokens is used up: %d were taken", b.Tokens, used)
+		return fmt.Sprintf("the budget of %s is used up: %d were taken",
+			count(b.Tokens, "token"), used)
 	case b.Dollars > 0 && s.Dollars >= b.Dollars:
 		return fmt.Sprintf("the budget of $%.2f is used up: $%.4f were spent", b.Dollars, s.Dollars)
 	case b.Wall > 0 && s.Wall >= b.Wall:
 		return fmt.Sprintf("the budget of %v is used up", b.Wall)
 	}
 	return ""
+}
+
+// count is a number of things in words.
+func count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // dollars is the price of one request.

@@ -112,7 +112,7 @@ func (e *DeniedError) Error() string {
 }
 
 func (e *MaxIterationsError) Error() string {
-	return fmt.Sprintf("no answer after %d round trips with the model", e.N)
+	return "no answer after " + count(e.N, "round trip") + " with the model"
 }
 
 func (e *ContextLimitError) Error() string {

@@ -179,7 +179,7 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	s, err := dir.Create("s", session.Meta{})
+	s, err := dir.Create("s", "", session.Meta{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,6 +114,9 @@ func (c *Config) CheckRun() error {
 	case p.Kind != kindScript && p.Model == "":
 		return lacks("provider.model", "the provider "+p.Kind+" needs a model")
 	}
+	if c.Budgets.Dollars > 0 && p.Kind == kindScript && p.Model == "" {
+		return lacks("budgets.dollars", "needs the prices of a model, and the script stands for none")
+	}
 	if price := cmp.Or(p.Prices[p.Model], &Price{}); c.Budgets.Dollars > 0 {
 		missing := "input"
 		if price.Input > 0 {

@@ -153,6 +153,8 @@ func TestCheckRun(t *testing.T) {
 		openai + "provider.model = 'm'":  "",
 		script + "provider.model = 'm'":  "provider.script: the provider script needs a file",
 		script + "provider.script = 'x'": "",
+		script + "provider.script = 'x'\nbudgets.dollars = 1": "budgets.dollars: needs the prices of a " +
+			"model, and the script stands for none",
 		openai + "provider.model = 'm'\nbudgets.dollars = 1": "budgets.dollars: needs the prices of " +
 			"the model: there is no provider.prices.m.input",
 		openai + "provider.model = 'm'\nbudgets.dollars = 1\nprovider.prices.m.input = 1": "" +

@@ -56,13 +56,13 @@
 //
 // What a plugin needs and is not granted refuses it at load, as a [*GrantError]; what it calls
 // optional answers "denied". [CallStats].Effects says what an attempt did outside its memory.
-// Secrets that HTTP puts into requests are taken out of all that a guest says: its reply, log lines,
-// progress, stdout, stderr, and the errors that quote it.
+// Secrets that HTTP puts into requests are taken out of all that a guest says: its reply, log
+// lines, progress, stdout, stderr, and the errors that quote it.
 //
-// Grants do not cost the fast road. One that is not used costs nothing that can be measured. The host's
-// own part of a call of WASI, beside that of the guest's library: about 3 µs to look at a file, 12 to
-// open, read and close one; a scratch directory is made when a call first uses it and removed after,
-// which costs what the file system takes.
+// Grants do not cost the fast road. One that is not used costs nothing that can be measured. The
+// host's own part of a call of WASI, beside that of the guest's library: about 3 µs to look at a
+// file, 12 to open, read and close one; a scratch directory is made when a call first uses it and
+// removed after, which costs what the file system takes.
 //
 // # Compiling
 //

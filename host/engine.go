@@ -130,7 +130,8 @@ func (e *Engine) link(ctx context.Context) error {
 	e.links = map[string]map[string]string{abi.ImportModule: {}, wasi.Module: {}}
 	own := e.runtime.NewHostModuleBuilder(abi.ImportModule)
 	for _, f := range hostCalls {
-		e.export(own, abi.ImportModule, f.name, hostFunction(f.call), i32s(f.params), i32s(f.results))
+		e.export(own, abi.ImportModule, f.name, hostFunction(f.call), i32s(f.params),
+			i32s(f.results))
 	}
 	preview1 := e.runtime.NewHostModuleBuilder(wasi.Module)
 	for _, f := range wasi.Functions(wasiState) {

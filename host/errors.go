@@ -155,8 +155,8 @@ func (e *GrantError) Error() string {
 	return "needs what is not granted: " + strings.Join(e.Missing, ", ")
 }
 
-// MountError is a mount of a policy that cannot be: its host path is not there, or its guest path is
-// taken.
+// MountError is a mount of a policy that cannot be: its host path is not there, or its guest path
+// is taken.
 type MountError struct {
 	Mount Mount
 	Err   error

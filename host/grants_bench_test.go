@@ -23,8 +23,9 @@ func BenchmarkGrants(b *testing.B) {
 	defer store.Close()
 	port := serve(b, func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "hello") })
 	all := host.Policy{Grants: host.Grants{
-		Files: []host.Mount{{Host: dir, Guest: "/data", Write: true}, {Guest: "/tmp", Scratch: true}},
-		KV:    store.Space("bench"), Env: map[string]string{"A": "b"},
+		Files: []host.Mount{{Host: dir, Guest: "/data", Write: true},
+			{Guest: "/tmp", Scratch: true}},
+		KV: store.Space("bench"), Env: map[string]string{"A": "b"},
 		HTTP: newClient(b, egress.Options{Rules: []egress.Rule{local("a.test", port)}}),
 	}}
 	none, granted := grantGuest(b, host.Policy{}), grantGuest(b, all)

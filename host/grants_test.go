@@ -101,7 +101,8 @@ func TestNothingGranted(t *testing.T) {
 		{"read /etc/passwd", "error Capabilities insufficient"},
 		{"get k", "error denied: the operator has not granted kv to this plugin"},
 		{"set k v", "error denied: the operator has not granted kv to this plugin"},
-		{"http GET http://a.test/", "error denied: the operator has not granted http to this plugin"},
+		{"http GET http://a.test/",
+			"error denied: the operator has not granted http to this plugin"},
 	})
 }
 
@@ -128,8 +129,10 @@ func TestEnvironmentLimits(t *testing.T) {
 	}{
 		"as many as there may be": {many(host.MaxEnv), true},
 		"one more":                {many(host.MaxEnv + 1), false},
-		"as long as it may be":    {map[string]string{"K": string(spaces(host.MaxEnvBytes - 1))}, true},
-		"one byte longer":         {map[string]string{"K": string(spaces(host.MaxEnvBytes))}, false},
+		"as long as it may be": {map[string]string{"K": string(spaces(host.MaxEnvBytes - 1))},
+			true},
+		"one byte longer": {map[string]string{"K": string(spaces(host.MaxEnvBytes))},
+			false},
 		"no name":                 {map[string]string{"": "v"}, false},
 		"a name that has a value": {map[string]string{"A=B": "v"}, false},
 		"a zero byte":             {map[string]string{"A": "v\x00"}, false},
@@ -156,13 +159,14 @@ func spaces(n int) []byte {
 	return b
 }
 
-// TestImportsOfUnusedCalls holds that a plugin that sends and remembers nothing is not linked to what
-// does: it would need a grant.
+// TestImportsOfUnusedCalls holds that a plugin that sends and remembers nothing is not linked to
+// what does: it would need a grant.
 func TestImportsOfUnusedCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a Go plugin")
 	}
-	for dir, want := range map[string]bool{"testdata/reflective": false, "testdata/goguest": false, "testdata/grants": true} {
+	for dir, want := range map[string]bool{"testdata/reflective": false, "testdata/goguest": false,
+		"testdata/grants": true} {
 		facts, err := host.Inspect(hosttest.GoPlugin(t, dir))
 		if err != nil {
 			t.Fatal(err)
@@ -184,33 +188,45 @@ func TestMissing(t *testing.T) {
 		HTTP: []abi.HTTPNeed{{Host: "a.test"}, {Host: "b.test", Methods: []string{"GET", "POST"}},
 			{Host: "*.c.test"}, {Host: abi.AnyHost}, {Host: "d.test", Optional: true}},
 		KV: &abi.KVNeed{},
-		Files: []abi.FileNeed{{Guest: "/data", Mode: "ro"}, {Guest: "/out/logs", Mode: "rw"}, {Guest: "/tmp", Mode: "rw"},
+		Files: []abi.FileNeed{{Guest: "/data", Mode: "ro"}, {Guest: "/out/logs", Mode: "rw"},
+			{Guest: "/tmp", Mode: "rw"},
 			{Guest: "/opt", Mode: "ro", Optional: true}},
 		Env:     []abi.ValueNeed{{Name: "TZ"}, {Name: "LANG", Default: "C"}},
 		Config:  []abi.ValueNeed{{Name: "region"}, {Name: "zone", Default: "z"}},
 		Secrets: []abi.ValueNeed{{Name: "token"}},
 	}
 	rules := func(rules ...egress.Rule) host.HTTP {
-		return newClient(t, egress.Options{Rules: rules, Secrets: []egress.Secret{{Name: "token", As: "bearer",
-			Hosts: []string{"a.test"}, From: func(context.Context) (string, error) { return "0123456789", nil }}}})
+		return newClient(t, egress.Options{Rules: rules,
+			Secrets: []egress.Secret{{Name: "token", As: "bearer",
+				Hosts: []string{"a.test"}, From: func(context.Context) (string,
+					error) {
+					return "0123456789", nil
+				}}}})
 	}
 	get := []string{"GET", "POST"}
 	for name, test := range map[string]struct {
 		policy host.Policy
 		want   string
 	}{
-		"nothing": {host.Policy{}, "config region, env TZ, files /data ro, files /out/logs rw, files /tmp rw, http, " +
-			"http *.c.test, http a.test, http b.test, kv, secret token"},
+		"nothing": {host.Policy{},
+			"config region, env TZ, files /data ro, files /out/logs rw, files /tmp rw, http, " +
+				"http *.c.test, http a.test, http b.test, kv, secret token"},
 		"all": {host.Policy{Config: map[string]abi.Raw{"region": {0xc0}}, Grants: host.Grants{
-			HTTP: rules(egress.Rule{Host: "a.test"}, egress.Rule{Host: "b.test", Methods: get}, egress.Rule{Host: "*.c.test"}),
-			KV:   kv.Memory(), Env: map[string]string{"TZ": ""},
-			Files: []host.Mount{{Guest: "/data"}, {Guest: "/out", Write: true}, {Guest: "/tmp", Scratch: true}}}}, ""},
-		"not enough": {host.Policy{Config: map[string]abi.Raw{"region": {0xc0}}, Grants: host.Grants{
-			HTTP: rules(egress.Rule{Host: "*.a.test"}, egress.Rule{Host: "b.test"}, egress.Rule{Host: "x.c.test"}),
-			KV:   kv.Memory(), Env: map[string]string{"TZ": ""},
-			Files: []host.Mount{{Guest: "/data/x"}, {Guest: "/out"}, {Guest: "/tmpx", Scratch: true}}}},
+			HTTP: rules(egress.Rule{Host: "a.test"}, egress.Rule{Host: "b.test", Methods: get},
+				egress.Rule{Host: "*.c.test"}),
+			KV: kv.Memory(), Env: map[string]string{"TZ": ""},
+			Files: []host.Mount{{Guest: "/data"}, {Guest: "/out", Write: true},
+				{Guest: "/tmp", Scratch: true}}}}, ""},
+		"not enough": {host.Policy{Config: map[string]abi.Raw{"region": {0xc0}},
+			Grants: host.Grants{
+				HTTP: rules(egress.Rule{Host: "*.a.test"}, egress.Rule{Host: "b.test"},
+					egress.Rule{Host: "x.c.test"}),
+				KV: kv.Memory(), Env: map[string]string{"TZ": ""},
+				Files: []host.Mount{{Guest: "/data/x"}, {Guest: "/out"},
+					{Guest: "/tmpx", Scratch: true}}}},
 			"files /data ro, files /out/logs rw, files /tmp rw, http *.c.test, http a.test, http b.test"},
-		"all of the disk": {host.Policy{Grants: host.Grants{Files: []host.Mount{{Guest: "/", Write: true}}, HTTP: strangeHTTP(nil)}},
+		"all of the disk": {host.Policy{Grants: host.Grants{Files: []host.Mount{{Guest: "/",
+			Write: true}}, HTTP: strangeHTTP(nil)}},
 			"config region, env TZ, kv, secret token"},
 	} {
 		if got := strings.Join(test.policy.Missing(needs), ", "); got != test.want {

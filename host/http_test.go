@@ -41,7 +41,8 @@ func TestURLsThroughAGuest(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(strings.TrimSuffix(line, "\n"), " -> ")
 		word, url, _ := strings.Cut(line, " ")
-		if line == "" || word == "#" || word == "ok" && (strings.Contains(url, "://[") || strings.Contains(url, "://192")) {
+		if line == "" || word == "#" || word == "ok" && (strings.Contains(url, "://[") ||
+			strings.Contains(url, "://192")) {
 			continue // these addresses would be dialled
 		}
 		if url[0] == '"' {
@@ -78,11 +79,13 @@ func TestAddressesThroughAGuest(t *testing.T) {
 		Resolver: resolver(func(string) string { return at.Load().(string) }),
 		Rules:    []egress.Rule{{Host: "in.test", Scheme: "http", Port: n}},
 	}, host.Limits{})
-	for _, address := range []string{"127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254",
+	for _, address := range []string{"127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.1.1",
+		"169.254.169.254",
 		"169.254.0.1", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "198.18.0.1"} {
 		at.Store(address)
 		got, stats := send(t, m, sent{URL: "http://in.test:" + port + "/"})
-		if got.Kind != "denied" || !strings.Contains(got.Message, "in.test is at "+address) || stats.Effects.Any() {
+		if got.Kind != "denied" || !strings.Contains(got.Message, "in.test is at "+address) ||
+			stats.Effects.Any() {
 			t.Errorf("%s: %+v", address, got)
 		}
 	}
@@ -123,10 +126,12 @@ func TestRedirectsThroughAGuest(t *testing.T) {
 		}
 		fmt.Fprint(rw, "arrived")
 	})
-	m := surfer(t, egress.Options{Rules: []egress.Rule{local("a.test", port), local("b.test", port)}}, host.Limits{})
+	m := surfer(t, egress.Options{Rules: []egress.Rule{local("a.test", port),
+		local("b.test", port)}}, host.Limits{})
 	url := func(to string) string { return "http://a.test:" + port + "/start?to=" + to }
 	for _, to := range []string{"/end", "http://b.test:" + port + "/end"} {
-		got, _ := send(t, m, sent{URL: url(to), Headers: [][2]string{{"Authorization", "Bearer guest"}}})
+		got, _ := send(t, m, sent{URL: url(to), Headers: [][2]string{{"Authorization",
+			"Bearer guest"}}})
 		if got.Body != "arrived" || !strings.HasSuffix(got.URL, "/end") {
 			t.Errorf("%s: %+v", to, got)
 		}
@@ -136,7 +141,8 @@ func TestRedirectsThroughAGuest(t *testing.T) {
 		t.Errorf("the other origin got %q, not %q", last, want)
 	}
 	for _, to := range []string{"http://c.test:" + port + "/", "http://127.0.0.1:" + port + "/",
-		"http://169.254.169.254/latest/meta-data/", "http://2130706433:" + port + "/", "https://b.test:" + port + "/",
+		"http://169.254.169.254/latest/meta-data/", "http://2130706433:" + port + "/",
+		"https://b.test:" + port + "/",
 		"file:///etc/passwd", "http://user@b.test:" + port + "/", "http://b.test:1/"} {
 		mu.Lock()
 		seen = nil
@@ -192,18 +198,22 @@ func TestAnswers(t *testing.T) {
 			received{Status: 200, Body: `PUT 1 "x" "y"`}},
 		{sent{URL: "/echo", Method: "DELETE"}, received{Kind: "denied"}},
 		{sent{URL: "/echo", Method: "CONNECT"}, received{Kind: "denied"}},
-		{sent{URL: "/echo", Method: "POST", Body: strings.Repeat("x", 101)}, received{Kind: "too_large"}},
-		{sent{URL: "/echo", Headers: [][2]string{{"X-A", "1\r\nX-B: 2"}}}, received{Kind: "denied"}},
+		{sent{URL: "/echo", Method: "POST", Body: strings.Repeat("x", 101)},
+			received{Kind: "too_large"}},
+		{sent{URL: "/echo", Headers: [][2]string{{"X-A", "1\r\nX-B: 2"}}},
+			received{Kind: "denied"}},
 		{sent{URL: "/echo", Headers: [][2]string{{"X A", "1"}}}, received{Kind: "denied"}},
 		{sent{URL: "/echo", Headers: [][2]string{{"Host", "b.test"}}}, received{Kind: "denied"}},
-		{sent{URL: "/echo", Headers: [][2]string{{"Transfer-Encoding", "chunked"}}}, received{Kind: "denied"}},
+		{sent{URL: "/echo", Headers: [][2]string{{"Transfer-Encoding", "chunked"}}},
+			received{Kind: "denied"}},
 		{sent{URL: "/slow", TimeoutMS: 20}, received{Kind: "timeout"}},
 		{sent{URL: "/cut"}, received{Kind: "network"}},
 	} {
 		name := test.s.Method + " " + test.s.URL
 		test.s.URL = "http://a.test:" + port + test.s.URL
 		got, stats := send(t, m, test.s)
-		if got.Kind == "denied" && stats.Effects.Any() || got.Kind == "" && stats.Effects.Requests != 1 {
+		if got.Kind == "denied" && stats.Effects.Any() || got.Kind == "" &&
+			stats.Effects.Requests != 1 {
 			t.Errorf("%s: %+v", name, stats.Effects)
 		}
 		got.Message, got.URL, got.Headers = "", "", nil
@@ -217,7 +227,8 @@ func TestAnswers(t *testing.T) {
 func callHTTP(payload string) hosttest.Body {
 	return func(k *hosttest.Kit) asm.Instr {
 		return k.Bytes([]byte(payload)) + asm.Call(k.HTTP) + asm.Drop +
-			asm.I32Const(hosttest.Scratch) + asm.I32Const(8<<10) + asm.Call(k.Result) + asm.LocalSet(0) +
+			asm.I32Const(hosttest.Scratch) + asm.I32Const(8<<10) + asm.Call(k.Result) +
+			asm.LocalSet(0) +
 			asm.I32Const(hosttest.Scratch) + asm.LocalGet(0) + asm.Call(k.Output)
 	}
 }
@@ -228,7 +239,8 @@ func TestHTTPIsValue(t *testing.T) {
 	client := newClient(t, egress.Options{})
 	for _, payload := range []string{"", "\xc1", "\x80", "\x81\xa3url\x01", "\x81\xa3url\xa1x\x00",
 		"\xdd\xff\xff\xff\xff", "\x82\xa3url\xa1x\xa7headers\x91\x91\xa1a"} {
-		wasm := hosttest.Plugin{Name: "t", Needs: abi.Needs{HTTP: []abi.HTTPNeed{{Host: "x", Optional: true}}},
+		wasm := hosttest.Plugin{Name: "t", Needs: abi.Needs{HTTP: []abi.HTTPNeed{{Host: "x",
+			Optional: true}}},
 			Call: callHTTP(payload)}.Bytes()
 		m := hosttest.Compile(t, e, wasm, host.Policy{Grants: host.Grants{HTTP: client}})
 		reply, err := call(t.Context(), m, "", nil)
@@ -250,17 +262,20 @@ func TestSlowServer(t *testing.T) {
 	m := grantGuest(t, host.Policy{Limits: host.Limits{Time: 200 * time.Millisecond},
 		Grants: host.Grants{HTTP: client}})
 	_, stats, err := runTo(t.Context(), m, nil, "", line)
-	if limit, ok := errors.AsType[*host.LimitError](err); !ok || limit.Limit != "time" || stats.Effects.Requests != 1 {
+	if limit, ok := errors.AsType[*host.LimitError](err); !ok || limit.Limit != "time" ||
+		stats.Effects.Requests != 1 {
 		t.Errorf("%+v, %v", stats.Effects, err)
 	}
 	<-asked
-	m = grantGuest(t, host.Policy{Limits: host.Limits{Time: time.Hour}, Grants: host.Grants{HTTP: client}})
+	m = grantGuest(t, host.Policy{Limits: host.Limits{Time: time.Hour},
+		Grants: host.Grants{HTTP: client}})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("enough")
 	go func() { <-asked; cancel(reason) }()
 	got, _, err := runTo(ctx, m, nil, "", line)
 	// The guest is told, and has its grace to end by itself.
-	if !errors.Is(err, reason) && (err != nil || got[0] != "error cancelled: the caller has given up") {
+	if !errors.Is(err, reason) && (err != nil ||
+		got[0] != "error cancelled: the caller has given up") {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -299,7 +314,8 @@ func TestOutcomeUnknown(t *testing.T) {
 	port := serve(t, func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "done") })
 	m := surfer(t, egress.Options{Rules: []egress.Rule{local("a.test", port)}}, host.Limits{})
 	_, stats, err := runTo(t.Context(), m, nil, "invalid", "http POST http://a.test:"+port+"/ {}")
-	if f, ok := errors.AsType[*abi.Failure](err); !ok || f.Pointer != "/lines" || stats.Effects.Requests != 1 {
+	if f, ok := errors.AsType[*abi.Failure](err); !ok || f.Pointer != "/lines" ||
+		stats.Effects.Requests != 1 {
 		t.Errorf("%+v, %v", stats.Effects, err)
 	}
 	_, stats, _ = runTo(t.Context(), m, nil, "invalid", "http POST http://b.test:"+port+"/ {}")
@@ -323,10 +339,12 @@ func TestStrangeHTTP(t *testing.T) {
 	do = func() (*egress.Response, error) {
 		return &egress.Response{Status: 200, Body: make([]byte, 64<<20+1)}, nil
 	}
-	expect(t, m, []step{{line, "error too_large: the answer has 67108865 bytes (64.0 MiB), more than 64 MiB"}})
+	expect(t, m, []step{{line,
+		"error too_large: the answer has 67108865 bytes (64.0 MiB), more than 64 MiB"}})
 	do = func() (*egress.Response, error) { panic("no network") }
 	_, _, err := runTo(t.Context(), m, nil, "", line)
-	if _, guests := errors.AsType[causeNamer](err); err == nil || guests || !strings.Contains(err.Error(), "no network") {
+	if _, guests := errors.AsType[causeNamer](err); err == nil || guests ||
+		!strings.Contains(err.Error(), "no network") {
 		t.Errorf("%v", err)
 	}
 	do = func() (*egress.Response, error) { return &egress.Response{Status: 204}, nil }

@@ -19,7 +19,8 @@ import (
 
 // resolver answers names over a pipe: none of them leaves the process.
 func resolver(lookup func(name string) string) *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn,
+		error) {
 		ours, theirs := net.Pipe()
 		go func() {
 			defer ours.Close()

@@ -6,8 +6,8 @@ import "context"
 // Package host/kv has one in a file and one in memory; hosttest.TestKV holds others to what is said
 // here.
 type KV interface {
-	// Begin gives a call the space for itself, from here to the end of the transaction. It waits for
-	// the calls before, no longer than ctx.
+	// Begin gives a call the space for itself, from here to the end of the transaction. It waits
+	// for the calls before, no longer than ctx.
 	Begin(ctx context.Context) (KVTx, error)
 }
 

@@ -55,7 +55,8 @@ func TestKVIsKept(t *testing.T) {
 	steps := []step{{"get k", "ok two"}, {"get l", "ok none"}, {"keys 5", "ok [k m ma] false"}}
 	expect(t, m, steps)
 	expect(t, rememberer(t, openStore(t, dir).Space("a"), host.Limits{}), steps)
-	expect(t, rememberer(t, openStore(t, dir).Space("b"), host.Limits{}), []step{{"keys 0", "ok [] false"}})
+	expect(t, rememberer(t, openStore(t, dir).Space("b"), host.Limits{}),
+		[]step{{"keys 0", "ok [] false"}})
 }
 
 // TestKVIsDropped ends calls that wrote in all ways but with a result.
@@ -66,7 +67,8 @@ func TestKVIsDropped(t *testing.T) {
 	for _, test := range []struct{ end, last string }{
 		{"fail", "get k"}, {"invalid", "get k"}, {"trap", "get k"}, {"exit", "get k"}, {"", "spin"},
 	} {
-		_, stats, err := runTo(t.Context(), m, nil, test.end, "set k after", "set l after", "delete m", test.last)
+		_, stats, err := runTo(t.Context(), m, nil, test.end, "set k after", "set l after",
+			"delete m", test.last)
 		if err == nil || stats.Effects != (host.Effects{KVWrites: 3}) {
 			t.Errorf("%s: %+v, %v", test.end, stats.Effects, err)
 		}
@@ -87,7 +89,8 @@ func TestKVQuotas(t *testing.T) {
 	m := rememberer(t, kv.Memory(), host.Limits{KVKeys: 3})
 	expect(t, m, []step{
 		{"set " + key(host.MaxKVKey) + " v", "ok"},
-		{"set " + key(host.MaxKVKey+1) + " v", "error too_large: a key of 513 bytes, more than 512"},
+		{"set " + key(host.MaxKVKey+1) + " v",
+			"error too_large: a key of 513 bytes, more than 512"},
 		{"get " + key(host.MaxKVKey+1), "error too_large: a key of 513 bytes, more than 512"},
 		{"keys 0 " + key(host.MaxKVKey+1), "error too_large: a key of 513 bytes, more than 512"},
 		{fmt.Sprintf("fillkey v %d", host.MaxKVValue-head), "ok"},
@@ -111,10 +114,12 @@ func TestKVQuotas(t *testing.T) {
 		{"fillkey k 90", "ok"},
 		{"set a b", "ok"},
 	})
-	expect(t, m, []step{{"fillkey k 96", full("would have 102 bytes, more than 100 bytes (limits.kv_bytes)")}})
+	expect(t, m, []step{{"fillkey k 96",
+		full("would have 102 bytes, more than 100 bytes (limits.kv_bytes)")}})
 	// A limit that was lowered lets a space shrink.
 	space := kv.Memory()
-	expect(t, rememberer(t, space, host.Limits{}), []step{{"fillkey k 500", "ok"}, {"set a b", "ok"}})
+	expect(t, rememberer(t, space, host.Limits{}), []step{{"fillkey k 500", "ok"},
+		{"set a b", "ok"}})
 	expect(t, rememberer(t, space, host.Limits{KVBytes: 100, KVKeys: 1}), []step{
 		{"fillkey k 400", "ok"},
 		{"set a c", "ok"},
@@ -148,7 +153,8 @@ func TestKVCallsTakeTurns(t *testing.T) {
 	for range callers {
 		all.Go(func() {
 			for range times {
-				if got, _, err := runTo(t.Context(), m, nil, "", "count n"); err != nil || got[0] != "ok" {
+				if got, _, err := runTo(t.Context(), m, nil, "", "count n"); err != nil ||
+					got[0] != "ok" {
 					t.Errorf("%q, %v", got, err)
 				}
 			}
@@ -224,7 +230,8 @@ func TestBrokenStores(t *testing.T) {
 	space.begin = broken
 	expect(t, m, []step{{"set k v", "error internal: the key-value space cannot be used now"}})
 	space.begin, space.end = nil, broken
-	reply, _, err := m.Call(t.Context(), abi.Request{Tool: "run", Attempt: 1, Input: lines(t, "set k v")}, nil, nil)
+	reply, _, err := m.Call(t.Context(), abi.Request{Tool: "run", Attempt: 1,
+		Input: lines(t, "set k v")}, nil, nil)
 	if !errors.Is(err, broken) || !isOwn(err) || reply != nil {
 		t.Errorf("a commit that fails: %q, %v", reply, err)
 	}

@@ -136,7 +136,8 @@ func (in *instance) setKV(ctx context.Context, key string, value []byte) (err er
 		return callError(abi.Quota, "the key-value space has %d keys, its limit (limits.kv_keys)",
 			used.keys)
 	case bytes > limits.KVBytes && bytes > used.bytes:
-		return callError(abi.Quota, "the key-value space would have %s, more than %s (limits.kv_bytes)",
+		return callError(abi.Quota,
+			"the key-value space would have %s, more than %s (limits.kv_bytes)",
 			byteText(bytes), byteText(limits.KVBytes))
 	}
 	in.run.effects.KVWrites++

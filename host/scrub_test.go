@@ -28,9 +28,11 @@ func TestScrubReply(t *testing.T) {
 	if got := scrubReply(clean, hide); &got[0] != &clean[0] {
 		t.Error("a reply without secrets was copied")
 	}
-	for _, broken := range []string{"\xa9a secret", "\x92\xa6secret", "\xa6secret\x00", "\xc1secret",
+	for _, broken := range []string{"\xa9a secret", "\x92\xa6secret", "\xa6secret\x00",
+		"\xc1secret",
 		strings.Repeat("\x91", 100) + "\xa6secret"} {
-		if got := scrubReply([]byte(broken), hide); bytes.Contains(got, []byte("secret")) || len(got) == 0 {
+		if got := scrubReply([]byte(broken), hide); bytes.Contains(got, []byte("secret")) ||
+			len(got) == 0 {
 			t.Errorf("%q: %q", broken, got)
 		}
 	}

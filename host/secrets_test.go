@@ -60,7 +60,8 @@ func newChest(t *testing.T) *chest {
 		case "/away":
 			http.Redirect(rw, r, "http://b.test:"+c.port+"/echo", http.StatusTemporaryRedirect)
 		case "/leak":
-			http.Redirect(rw, r, "http://b.test:"+c.port+"/catch?got="+url.QueryEscape(auth), http.StatusFound)
+			http.Redirect(rw, r, "http://b.test:"+c.port+"/catch?got="+url.QueryEscape(auth),
+				http.StatusFound)
 		case "/catch":
 			fmt.Fprint(rw, "caught ", r.URL.RawQuery)
 		case "/used":
@@ -82,7 +83,8 @@ func newChest(t *testing.T) *chest {
 	}
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	c.Module = hosttest.Compile(t, e, hosttest.GoPlugin(t, "testdata/grants"),
-		host.Policy{Grants: host.Grants{HTTP: client, Files: []host.Mount{{Guest: "/tmp", Scratch: true}}}})
+		host.Policy{Grants: host.Grants{HTTP: client, Files: []host.Mount{{Guest: "/tmp",
+			Scratch: true}}}})
 	return c
 }
 
@@ -92,7 +94,8 @@ func (c *chest) url(name, path string) string { return "http://" + name + ".test
 func found(text string) bool {
 	raw := []byte(token)
 	forms := []string{token, hex.EncodeToString(raw), url.QueryEscape(token),
-		base64.StdEncoding.EncodeToString(raw), base64.StdEncoding.EncodeToString([]byte("user:" + token))}
+		base64.StdEncoding.EncodeToString(raw), base64.StdEncoding.EncodeToString([]byte("user:" +
+			token))}
 	reversed := slices.Clone(raw)
 	slices.Reverse(reversed)
 	return slices.ContainsFunc(append(forms, string(reversed)), func(form string) bool {
@@ -149,7 +152,8 @@ func (c *chest) isInNoOtherTexts(t *testing.T) {
 		Output: func(_ bool, b []byte) { output.Write(b) },
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte(token))
-	lines := []string{"log have " + token, "log have " + encoded, "print have " + token, "read /" + token,
+	lines := []string{"log have " + token, "log have " + encoded, "print have " + token, "read /" +
+		token,
 		"http POST " + c.url("b", "/body") + " " + token}
 	out, stats, err := runTo(t.Context(), c.Module, obs, "", lines...)
 	all := fmt.Sprint(out, stats, err, logs.String(), output.String())
@@ -181,7 +185,8 @@ func (c *chest) isInNoReply(t *testing.T) {
 		Lines []string `json:"lines"`
 		End   string   `json:"end"`
 	}
-	in := map[string]any{"lines": []string{"a", "x" + token + "y", token + token, "b"}, "end": "ends " + token}
+	in := map[string]any{"lines": []string{"a", "x" + token + "y", token + token, "b"},
+		"end": "ends " + token}
 	if _, err := callTool(t.Context(), c.Module, nil, "echo", in, &out); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,19 @@
 // Then those that idle longest are closed, and come back when they are called: read, hashed and
 // held against the list again.
 //
+// # Changes
+//
+// [Dir.Watch] follows what happens to the files, and tells it as [Change]: what came, what went, and
+// what does not serve, each with its reason. A call finishes on the version that it found, the next
+// uses the new one. A version that does not load leaves the one before serving, and so does one
+// that the operator has not allowed; [Plugin.Held] tells of both. What serves can be loaded again
+// although its file has changed: its bytes are kept in the cache directory, up to 1 GiB for all
+// directories together.
+//
+// The system's hints say when to look, and where there are none, on file systems of other machines
+// or past a limit, a look every two seconds does. A [LockFile] counts as it is now. Options.Policies
+// are asked about new versions, but what an operator changes takes a new start.
+//
 // # Authority
 //
 // Nothing inside a plugin directory is authority. A policy or an approvals file found there is
@@ -33,7 +46,7 @@
 // # Names
 //
 // Two plugins of one directory that claim the same tool name lose it both: whoever came first
-// would otherwise be decided by a file name. [Plugin.Withheld] names both files. A tool whose
-// schema does not compile is withheld, too, and claims no name. That is found out when the plugin
-// is read, and kept with the list.
+// would otherwise be decided by a file name. In a watched directory one did come first, and keeps
+// it. [Plugin.Withheld] names both files. A tool whose schema does not compile is withheld, too,
+// and claims no name. That is found out when the plugin is read, and kept with the list.
 package loader

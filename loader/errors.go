@@ -55,16 +55,22 @@ func (e *SpecError) Error() string {
 	return fmt.Sprintf("tool %q of plugin %q (%s): %s", e.Tool, e.Plugin, show(e.Path), e.Detail)
 }
 
-// CollisionError is a name that several files claim. None of them gets it.
+// CollisionError is a name that several files claim. None of them gets it, unless one had it before
+// another came.
 type CollisionError struct {
 	What  string   // "tool" or "plugin"
 	Name  string   // the name
 	Paths []string // the files, sorted
+	Kept  string   // the one that had it, and still has; "": none
 }
 
 func (e *CollisionError) Error() string {
-	return fmt.Sprintf("%s %q is claimed by %s: none of them offers it; rename or remove one",
-		e.What, e.Name, show(strings.Join(e.Paths, " and ")))
+	who := "none of them offers it"
+	if e.Kept != "" {
+		who = show(e.Kept) + " had it first and keeps it"
+	}
+	return fmt.Sprintf("%s %q is claimed by %s: %s; rename or remove one",
+		e.What, e.Name, show(strings.Join(e.Paths, " and ")), who)
 }
 
 // ChangedError is a file that is not the one that was listed.

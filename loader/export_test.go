@@ -1,6 +1,8 @@
 package loader
 
 import (
+	"context"
+	"io/fs"
 	"sync"
 	"time"
 )
@@ -32,4 +34,37 @@ func CodeUsed(d *Dir) int64 {
 	d.shelf.mu.Lock()
 	defer d.shelf.mu.Unlock()
 	return d.shelf.used
+}
+
+// Looker makes the looks of Watch, each when a test wants it.
+type Looker struct{ w *watcher }
+
+// NewLooker begins to watch a directory.
+func NewLooker(d *Dir, told func(Change)) (*Looker, error) {
+	l := &Looker{newWatcher(d, told)}
+	return l, l.w.keepAll(context.Background())
+}
+
+// Look reports whether something has yet to settle.
+func (l *Looker) Look(ctx context.Context) (again bool, err error) { return l.w.look(ctx) }
+
+// SetPace gives a directory's options the times of Watch.
+func SetPace(o *Options, settle, poll time.Duration) { o.settle, o.poll = settle, poll }
+
+// Blind makes a system that tells of no changes.
+func Blind(o *Options) { o.blind = true }
+
+// NewVersions gives the functions of a store of versions with a limit of its own.
+func NewVersions(dir string, max int64) (
+	start func() error, put func(string, []byte) error, has func(string) bool) {
+	v := &versions{dir: dir, max: max}
+	return v.start, v.put, v.has
+}
+
+// Changed is when a file was last changed in any way, where the system says so.
+func Changed(info fs.FileInfo) time.Time {
+	if at := identify(info).CTime; at != 0 {
+		return time.Unix(0, at)
+	}
+	return info.ModTime()
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -137,7 +138,7 @@ func (l *list) find(path string, info fs.FileInfo, policy string) (k known, ok b
 // keep remembers what was learned from a file that was read at a time.
 func (l *list) keep(path string, info fs.FileInfo, at time.Time, k *known) {
 	id := identify(info)
-	if at.Sub(info.ModTime()) < racyWindow || at.Sub(time.Unix(0, id.CTime)) < racyWindow {
+	if young(info, at) {
 		return
 	}
 	l.mu.Lock()
@@ -146,6 +147,13 @@ func (l *list) keep(path string, info fs.FileInfo, at time.Time, k *known) {
 	l.kept[path] = entry{
 		File: id, Policy: k.policy, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest), Bad: k.bad,
 	}
+}
+
+// young tells whether a file that was read at a time may have changed since without a trace. One
+// from the future always may.
+func young(info fs.FileInfo, at time.Time) bool {
+	return at.Sub(info.ModTime()) < racyWindow ||
+		at.Sub(time.Unix(0, identify(info).CTime)) < racyWindow
 }
 
 // save writes the list if it says something new. Entries of files that were not seen are dropped.
@@ -170,7 +178,18 @@ func (l *list) save() error {
 	if err := os.MkdirAll(filepath.Dir(l.file), 0o700); err != nil {
 		return err
 	}
-	return maybe.WriteFile(l.file, raw, 0o600)
+	if err := maybe.WriteFile(l.file, raw, 0o600); err != nil {
+		return err
+	}
+	l.old, l.changed = maps.Clone(l.kept), false
+	return nil
+}
+
+// drop forgets a file that is gone.
+func (l *list) drop(path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kept, path)
 }
 
 // mac binds a body to the key and to its file name, so that no list passes for another.

@@ -29,7 +29,7 @@ const appDir = "wasmagent"
 // Options of OpenDir and OpenFile. Nil and zero fields are the documented defaults.
 type Options struct {
 	Engine   *host.Engine // nil: one of its own, which Close closes
-	CacheDir string       // tool lists and compiled code; "" is the user's cache directory
+	CacheDir string       // tool lists, compiled code, kept bytes; "" is the user's cache directory
 	StateDir string       // the key that seals them; "" is the user's state directory
 	Limits   host.Limits  // for every plugin, without Policies; zero fields are the host's defaults
 	Policies Policies     // what each plugin may do; nil grants nothing to any
@@ -48,8 +48,11 @@ type Options struct {
 	// not wanted. Calls that run side by side tell it side by side.
 	Called func(plugin, tool string, took host.CallStats)
 
-	now    func() time.Time  // nil is time.Now; tests set both
+	now    func() time.Time  // nil is time.Now; tests set these
 	onRead func(path string) // told of every plugin that is read, side by side
+	settle time.Duration     // 0 is settleTime
+	poll   time.Duration     // 0 is pollTime
+	blind  bool              // no system tells of changes
 }
 
 func (o *Options) called(plugin, tool string, took host.CallStats) {
@@ -126,6 +129,9 @@ type Plugin struct {
 	Size     int64        // bytes
 	Manifest abi.Manifest // with every text cleaned; zero when it could not be read
 	Err      error        // why it offers no tools: *LoadError or *NotAllowedError; else nil
+	// Held is why the file as it is now, in a watched directory, does not serve: *LoadError or
+	// *NotAllowedError. All else here is of its last good version, which does. Nil: there is no newer.
+	Held error
 
 	Prefix   string         // what goes before the names of its tools; "" without Decision.Prefix
 	Tools    []plugins.Tool // on offer, in the order of Manifest
@@ -135,37 +141,54 @@ type Plugin struct {
 
 // Dir is a directory of plugins, safe for concurrent use.
 type Dir struct {
-	plugins []*plugin
-	engine  *host.Engine
-	own     bool   // engine is closed with the Dir
-	shelf   *shelf // of plugins that were called
-	lock    *lock
-	close   sync.Once
-	closed  error
+	origin   string
+	scan     func() ([]candidate, error) // what lies there now
+	opts     *Options
+	engine   *host.Engine
+	own      bool      // engine is closed with the Dir
+	shelf    *shelf    // of plugins that were called
+	list     *list     // what is known of the plugins
+	lock     *lock     // as it was last read
+	versions *versions // what watched plugins are made of
+	close    sync.Once
+	closed   error
+
+	watch  sync.Mutex    // held while somebody watches, and for ever once closed
+	ending chan struct{} // closed by Close
+
+	mu      sync.Mutex
+	plugins []*plugin // by name; Tools, Withheld, Excluded and Held of each may change
 }
 
 // OpenDir lists the plugins of a directory. The error is for the directory as a whole: it cannot be
 // read, holds more than MaxPlugins, or the cache or state directory is unusable. What is wrong with
 // one plugin is in its Err. Close the Dir when done.
 func OpenDir(ctx context.Context, dir string, opts *Options) (*Dir, error) {
-	found, err := scan(dir)
+	look := func() ([]candidate, error) { return scan(dir) }
+	found, err := look()
 	if err != nil {
 		return nil, fmt.Errorf("plugin directory %s: %w", dir, err)
 	}
-	return open(ctx, dir, found, opts)
+	return open(ctx, &Dir{origin: dir, scan: look, opts: opts}, found)
 }
 
 // OpenFile is OpenDir for one .wasm file, or for one plugin's folder.
 func OpenFile(ctx context.Context, path string, opts *Options) (*Dir, error) {
-	found, err := scanFile(path)
+	look := func() ([]candidate, error) {
+		c, err := scanFile(path)
+		return []candidate{c}, err
+	}
+	found, err := look()
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", path, err)
 	}
-	return open(ctx, path, []candidate{found}, opts)
+	return open(ctx, &Dir{origin: path, scan: look, opts: opts}, found)
 }
 
 // Plugins gives every plugin that was found, good or not, by name.
 func (d *Dir) Plugins() []Plugin {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	list := make([]Plugin, 0, len(d.plugins))
 	for _, p := range d.plugins {
 		list = append(list, p.Plugin)
@@ -175,6 +198,12 @@ func (d *Dir) Plugins() []Plugin {
 
 // Tools gives the tools on offer, by plugin and in the order of its manifest.
 func (d *Dir) Tools() []plugins.Tool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.tools()
+}
+
+func (d *Dir) tools() []plugins.Tool {
 	var list []plugins.Tool
 	for _, p := range d.plugins {
 		list = append(list, p.Tools...)
@@ -182,30 +211,30 @@ func (d *Dir) Tools() []plugins.Tool {
 	return list
 }
 
-// Close waits for running calls and frees what the Dir holds. Calls that wait for a compile end
-// with host.ErrClosed. It may be called twice.
+// Close ends Watch, waits for running calls and frees what the Dir holds. Calls that wait for a
+// compile end with host.ErrClosed. It may be called twice.
 func (d *Dir) Close() error {
 	d.close.Do(func() {
-		var errs []error
-		for _, p := range d.plugins {
-			errs = append(errs, p.close())
-		}
-		d.shelf.close()
+		close(d.ending)
+		err := d.shelf.close() // first, since a watch may wait for a compile
+		d.watch.Lock()
 		if d.own {
-			errs = append(errs, d.engine.Close(context.Background()))
+			err = errors.Join(err, d.engine.Close(context.Background()))
 		}
-		d.closed = errors.Join(errs...)
+		d.closed = err
 	})
 	return d.closed
 }
 
 // open reads what was found, in bounded workers, and settles who offers which tool.
-func open(ctx context.Context, origin string, found []candidate, opts *Options) (_ *Dir, err error) {
+func open(ctx context.Context, d *Dir, found []candidate) (_ *Dir, err error) {
+	opts := d.opts
 	key, err := sealKey(opts.stateDir())
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{shelf: newShelf(opts.codeMemory())}
+	d.shelf, d.ending = newShelf(opts.codeMemory()), make(chan struct{})
+	d.versions = &versions{dir: filepath.Join(opts.cacheDir(), "versions"), max: maxVersions}
 	if len(found) > 0 {
 		d.lock = lockOf(found[0].path) // they all lie in one directory
 	}
@@ -217,25 +246,29 @@ func open(ctx context.Context, origin string, found []candidate, opts *Options) 
 	if err := d.useEngine(ctx, key, opts); err != nil {
 		return nil, err
 	}
-	list := openList(filepath.Join(opts.cacheDir(), "lists"), origin, key)
+	d.list = openList(filepath.Join(opts.cacheDir(), "lists"), d.origin, key)
 	d.plugins = make([]*plugin, len(found))
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(opts.workers())
 	for i, c := range found {
-		p := newPlugin(c, d, opts)
+		p := newPlugin(c, d)
 		d.plugins[i] = p
 		if p.Err == nil {
-			group.Go(func() error { return p.list(gctx, list) })
+			group.Go(func() error { return p.list(gctx, d.list) })
 		}
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if err := list.save(); err != nil {
-		opts.logger().Warn("tool list not kept", "error", err)
-	}
-	offer(d.plugins)
+	d.saveList()
+	offer(d.plugins, nil)
 	return d, nil
+}
+
+func (d *Dir) saveList() {
+	if err := d.list.save(); err != nil {
+		d.opts.logger().Warn("tool list not kept", "error", err)
+	}
 }
 
 func (d *Dir) useEngine(ctx context.Context, key []byte, opts *Options) (err error) {
@@ -270,8 +303,9 @@ func newEngine(ctx context.Context, key []byte, opts *Options) (*host.Engine, er
 }
 
 // offer gives every plugin its tools, except those that the operator excludes, those that are not
-// good, and those whose name another plugin claims too.
-func offer(all []*plugin) {
+// good, and those whose name another plugin claims too. A name that several claim stays with the
+// one that holders, paths by name, says has offered it; without that none of them gets it.
+func offer(all []*plugin, holders map[string]string) {
 	claims := map[string][]string{}
 	for _, p := range all {
 		for _, t := range p.Manifest.Tools {
@@ -283,24 +317,43 @@ func offer(all []*plugin) {
 	}
 	for _, p := range all {
 		if p.Err == nil {
-			p.offer(claims)
+			p.offer(claims, holders)
 		}
 	}
 }
 
-func (p *plugin) offer(claims map[string][]string) {
+func (p *plugin) offer(claims map[string][]string, holders map[string]string) {
+	had := p.Tools
+	p.Tools, p.Withheld, p.Excluded = nil, nil, nil // others may read the old ones
 	for _, spec := range p.Manifest.Tools {
 		if p.excludes(spec.Name) {
 			p.Excluded = append(p.Excluded, spec.Name)
 		} else if detail := p.broken(spec); detail != "" {
 			p.Withheld = append(p.Withheld, &SpecError{p.Name, p.Path, spec.Name, detail})
-		} else if paths := claims[p.Prefix+spec.Name]; len(paths) > 1 {
-			p.Withheld = append(p.Withheld, &CollisionError{
-				What: "tool", Name: p.Prefix + spec.Name, Paths: slices.Sorted(slices.Values(paths)),
-			})
+		} else if err := p.collision(p.Prefix+spec.Name, claims, holders); err != nil {
+			p.Withheld = append(p.Withheld, err)
+		} else if i := slices.IndexFunc(had, func(t plugins.Tool) bool {
+			return t.Spec().Name == p.Prefix+spec.Name
+		}); i >= 0 {
+			p.Tools = append(p.Tools, had[i])
 		} else {
 			p.Tools = append(p.Tools, newTool(p, spec))
 		}
+	}
+}
+
+// collision tells that others claim a tool's name too, and the plugin does not get it.
+func (p *plugin) collision(tool string, claims map[string][]string,
+	holders map[string]string) error {
+	paths, holder := claims[tool], holders[tool]
+	if len(paths) < 2 || holder == p.Path {
+		return nil
+	}
+	if !slices.Contains(paths, holder) {
+		holder = ""
+	}
+	return &CollisionError{
+		What: "tool", Name: tool, Paths: slices.Sorted(slices.Values(paths)), Kept: holder,
 	}
 }
 

@@ -40,11 +40,7 @@ type lock struct {
 
 // lockOf reads the lock of the directory that has a plugin's file or folder.
 func lockOf(path string) *lock {
-	dir := filepath.Dir(path)
-	if filepath.Base(path) == folderFile {
-		dir = filepath.Dir(dir)
-	}
-	l := &lock{file: filepath.Join(dir, LockFile)}
+	l := &lock{file: lockPath(path)}
 	content, err := tomlfile.ReadStranger(l.file, maxLockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -62,6 +58,15 @@ func lockOf(path string) *lock {
 	}
 	l.pins = pins
 	return l
+}
+
+// lockPath is where the lock would be of the directory that has a plugin's file or folder.
+func lockPath(path string) string {
+	dir := filepath.Dir(path)
+	if filepath.Base(path) == folderFile {
+		dir = filepath.Dir(dir)
+	}
+	return filepath.Join(dir, LockFile)
 }
 
 // check refuses a plugin that is not pinned as it is.

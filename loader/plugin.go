@@ -25,11 +25,14 @@ type plugin struct {
 	opts     *Options
 	engine   *host.Engine
 	shelf    *shelf
+	versions *versions
+	seen     sight // of the file as it was listed
 	lock     *lock
 
 	mu     sync.Mutex
 	flight *flight // the compile that runs or was good; nil before, and after a passing failure
-	closed bool
+
+	retired bool // another version serves now; under the shelf's mutex
 }
 
 // flight is one compile that any number of calls wait for, and the module that they use.
@@ -47,8 +50,10 @@ type flight struct {
 	gone  bool  // off the shelf: nobody boards any more
 }
 
-func newPlugin(c candidate, d *Dir, opts *Options) *plugin {
-	p := &plugin{engine: d.engine, shelf: d.shelf, lock: d.lock, opts: opts}
+func newPlugin(c candidate, d *Dir) *plugin {
+	p := &plugin{
+		engine: d.engine, shelf: d.shelf, versions: d.versions, lock: d.lock, opts: d.opts,
+	}
 	p.Name, p.Path = c.name, c.path
 	p.Dir = realDir(c.path)
 	p.scope = p.Dir + "#" + p.Name
@@ -101,6 +106,7 @@ func (p *plugin) recall(kept *list) error {
 	if !ok {
 		return errUnknown
 	}
+	p.seen = sight{id: identify(info), sure: true} // or it would not be kept
 	return p.admit(&k)
 }
 
@@ -113,6 +119,7 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	}
 	under := p.decision.Digest
 	p.Size, p.Digest = info.Size(), digestOf(wasm)
+	p.seen = sight{id: identify(info), sure: !fresh(info, at)}
 	if err := p.lock.check(p.Name, p.Digest); err != nil {
 		return err // before a byte of it is run
 	}
@@ -214,15 +221,17 @@ func (f *flight) wait(ctx context.Context) error {
 func (p *plugin) board() (*flight, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil, host.ErrClosed
-	}
-	if p.flight != nil && p.shelf.enter(p.flight) {
-		return p.flight, nil
+	if p.flight != nil {
+		if err := p.shelf.enter(p.flight); err != errGone {
+			return p.flight, err
+		}
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	f := &flight{plugin: p, cancel: cancel, done: make(chan struct{})}
-	p.shelf.enter(f)
+	if err := p.shelf.start(f); err != nil {
+		cancel(nil)
+		return nil, err
+	}
 	p.flight = f
 	go f.fly(ctx)
 	return f, nil
@@ -239,6 +248,7 @@ func (f *flight) fly(ctx context.Context) {
 		p.shelf.put(f)
 		return
 	}
+	p.shelf.fail(f)
 	final := isFinal(f.err)
 	if context.Cause(ctx) == host.ErrClosed {
 		f.err = host.ErrClosed
@@ -266,12 +276,9 @@ func (p *plugin) forget(f *flight) {
 
 // load compiles the very bytes that were listed.
 func (p *plugin) load(ctx context.Context) (*host.Module, error) {
-	wasm, _, err := p.read()
+	wasm, err := p.listed()
 	if err != nil {
 		return nil, err
-	}
-	if found := digestOf(wasm); found != p.Digest {
-		return nil, &ChangedError{Listed: p.Digest, Found: found}
 	}
 	module, err := p.compile(ctx, wasm)
 	if err != nil {
@@ -281,6 +288,23 @@ func (p *plugin) load(ctx context.Context) (*host.Module, error) {
 		return nil, errors.Join(errImpure, module.Close(ctx))
 	}
 	return module, nil
+}
+
+// listed gives the bytes that were listed: the file's or, where it is another by now, those that
+// were kept.
+func (p *plugin) listed() ([]byte, error) {
+	wasm, _, err := p.read()
+	if err == nil {
+		found := digestOf(wasm)
+		if found == p.Digest {
+			return wasm, nil
+		}
+		err = &ChangedError{Listed: p.Digest, Found: found}
+	}
+	if kept, ok := p.versions.get(p.Digest, p.maxModule()); ok {
+		return kept, nil
+	}
+	return nil, err
 }
 
 // errImpure is a description that changes from one time to the next.
@@ -307,14 +331,7 @@ func (p *plugin) maxModule() int64 {
 }
 
 // close ends a compile that runs, then closes the module.
-func (p *plugin) close() error {
-	p.mu.Lock()
-	p.closed = true
-	f := p.flight
-	p.mu.Unlock()
-	if f == nil {
-		return nil
-	}
+func (f *flight) close() error {
 	f.cancel(host.ErrClosed)
 	if <-f.done; f.module == nil {
 		return nil

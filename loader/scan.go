@@ -87,10 +87,12 @@ func scanFile(path string) (candidate, error) {
 	}
 	c, ok := scanFolder(filepath.Base(abs), path)
 	if !ok {
-		return candidate{}, fmt.Errorf("there is no %s in this folder", folderFile)
+		return candidate{}, errNoPlugin
 	}
 	return c, nil
 }
+
+var errNoPlugin = errors.New("there is no " + folderFile + " in this folder")
 
 // scanFolder makes the candidate of a folder, if it has a plugin.wasm.
 func scanFolder(name, path string) (candidate, bool) {
@@ -123,7 +125,8 @@ func refuseNamesakes(found []candidate) {
 		if a.name != b.name || a.err != nil || b.err != nil {
 			continue
 		}
-		a.err = &CollisionError{What: "plugin", Name: a.name, Paths: []string{a.path, b.path}}
+		paths := slices.Sorted(slices.Values([]string{a.path, b.path}))
+		a.err = &CollisionError{What: "plugin", Name: a.name, Paths: paths}
 		b.err = a.err
 	}
 }

@@ -66,12 +66,12 @@
 //
 // # What lasts
 //
-// What a call keeps with [KV], and nothing else. The host runs the init functions and a warm-up, which codes each tool's zero input and
-// output without its handler, and may then keep an image of the plugin's memory; every call starts
-// from that same state. So tables that are costly to make belong in init functions, and package
-// variables are no place to remember calls. It also means that what was drawn at random before the
-// image is the same in all calls: the seeds of math/rand and of maps. Use crypto/rand for what must
-// differ, and ask for the time inside the call.
+// What a call keeps with [KV], and nothing else. The host runs the init functions and a warm-up,
+// which codes each tool's zero input and output without its handler, and may then keep an image of
+// the plugin's memory; every call starts from that same state. So tables that are costly to make
+// belong in init functions, and package variables are no place to remember calls. It also means
+// that what was drawn at random before the image is the same in all calls: the seeds of math/rand
+// and of maps. Use crypto/rand for what must differ, and ask for the time inside the call.
 //
 // Goroutines run while a handler runs, one at a time, and go on while it waits in Go. A call to the
 // host stops them all. When the handler returns the call is over: what other goroutines had still

@@ -42,7 +42,8 @@ func init() {
 		if err != nil {
 			return "", fmt.Errorf("asking: %w", err)
 		}
-		return fmt.Sprint(resp.Status, " ", string(resp.Body), " ", pdk.HeaderOf(resp.Headers, "content-TYPE")), nil
+		return fmt.Sprint(resp.Status, " ", string(resp.Body), " ",
+			pdk.HeaderOf(resp.Headers, "content-TYPE")), nil
 	})
 }
 
@@ -76,7 +77,8 @@ func keep(kv pdk.KVSpace, f []string) string {
 
 func TestKV(t *testing.T) {
 	h := &pdktest.Host{Remembers: map[string]pdk.Raw{}}
-	got, err := h.Call("keep", `{"ops": ["get a", "set a x t u", "get a", "text b y", "get b", "list", "list 2 3",
+	got, err := h.Call("keep",
+		`{"ops": ["get a", "set a x t u", "get a", "text b y", "get b", "list", "list 2 3",
 		"channel c", "long", "delete b", "delete b", "list"]}`)
 	want := `["false <nil>","false <nil>","x18446744073709551615 [t u]","false <nil>","true want an object, have a string",` +
 		`"[a] true <nil>","[a b] false <nil>","false a chan int has no JSON form",` +
@@ -94,7 +96,8 @@ func TestKV(t *testing.T) {
 	if _, ok := h.Remembers["a"]; !ok || len(h.Remembers) != 1 {
 		t.Errorf("a call that failed has changed %q", h.Remembers)
 	}
-	if got, err := pdktest.Call("keep", `{"ops": ["text a b"]}`); err != nil || !strings.Contains(got, "denied: ") {
+	if got, err := pdktest.Call("keep", `{"ops": ["text a b"]}`); err != nil ||
+		!strings.Contains(got, "denied: ") {
 		t.Errorf("%s, %v", got, err)
 	}
 }
@@ -104,7 +107,8 @@ func TestHTTP(t *testing.T) {
 		switch r.URL {
 		case "a":
 			return &pdk.Response{Status: 200, Body: []byte("hello"), Headers: []pdk.Header{
-				{Name: "Content-Length", Value: "5"}, {Name: "Content-Type", Value: "text/plain"}}}, nil
+					{Name: "Content-Length", Value: "5"}, {Name: "Content-Type", Value: "text/plain"}}},
+				nil
 		case "b":
 			return nil, &pdk.HostError{Kind: pdk.Timeout, Message: "too slow"}
 		}

@@ -5,8 +5,8 @@ import (
 	"github.com/wasmagent/wasmagent/pdk/internal/guest"
 )
 
-// KVSpace is what the plugin remembers from call to call, and from one start of its host to the next: a
-// space of keys and values that no other plugin sees.
+// KVSpace is what the plugin remembers from call to call, and from one start of its host to the
+// next: a space of keys and values that no other plugin sees.
 //
 // A call works in a transaction. It has the space for itself from its first use to its end: other
 // calls wait, so what takes long is better done before. What it writes is kept, all together, if

@@ -49,10 +49,11 @@ func (e *entry) fail(kind Kind, cause error) *ToolError {
 func (r *Registry) log(ctx context.Context, call *Call, began time.Time, res *Result, err *error) {
 	level := slog.LevelDebug
 	fault := FaultOf(*err)
-	switch fault {
-	case FaultTool:
+	switch {
+	case *err != nil && callersEnd(ctx, *err): // who ends a call knows it
+	case fault == FaultTool:
 		level = slog.LevelWarn
-	case FaultHost:
+	case fault == FaultHost:
 		level = slog.LevelError
 	}
 	if !r.opts.Logger.Enabled(ctx, level) {

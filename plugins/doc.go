@@ -11,6 +11,9 @@
 // again if need be; checks its result against the tool's output schema; and ends the call in the
 // ledger. Whatever stops a call before the tool runs leaves nothing behind.
 //
+// Tools come and go while calls run: a call finishes on the tool that it found. [Registry.Changed]
+// tells whoever shows the tools to somebody.
+//
 // # Schemas
 //
 // Schemas are JSON Schema 2020-12, and older drafts where they say so. What older drafts and

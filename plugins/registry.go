@@ -1,7 +1,6 @@
 package plugins
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -21,7 +20,9 @@ type Registry struct {
 
 	mu      sync.RWMutex
 	entries map[string]*entry
-	checked atomic.Bool // every rule has its tool; set under mu, so that no Add is missed
+	met     map[string]bool // the rules that have had their tool
+	changed chan struct{}   // closed at the next change; nil when nobody asked for it
+	checked atomic.Bool     // every rule has had its tool
 }
 
 // entry is a tool with all that is made of its spec once.
@@ -38,53 +39,14 @@ type entry struct {
 
 // NewRegistry returns a registry without tools.
 func NewRegistry(opts *Options) *Registry {
-	r := &Registry{entries: map[string]*entry{}}
+	r := &Registry{entries: map[string]*entry{}, met: map[string]bool{}}
 	if opts != nil {
 		r.opts = *opts
 	}
 	return r
 }
 
-// AddError is a tool that was not added.
-type AddError struct {
-	Tool string
-	Err  error // ErrDuplicate, or what is wrong with its name, a schema or its rule
-}
-
-func (e *AddError) Error() string { return fmt.Sprintf("tool %q: %s", e.Tool, e.Err) }
-func (e *AddError) Unwrap() error { return e.Err }
-
-// ErrDuplicate is a second tool of the same name. The first one stays.
-var ErrDuplicate = errors.New("there is a tool of this name already")
-
 var toolName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
-
-// Add adds tools. One that cannot be added does not keep the others out: the error joins an
-// *AddError for each of those.
-func (r *Registry) Add(tools ...Tool) error {
-	var errs []error
-	for _, t := range tools {
-		e, err := r.newEntry(t)
-		if err == nil {
-			err = r.add(e)
-		}
-		if err != nil {
-			errs = append(errs, &AddError{clip(e.spec.Name, maxName), err})
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (r *Registry) add(e *entry) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.entries[e.spec.Name] != nil {
-		return ErrDuplicate
-	}
-	r.entries[e.spec.Name] = e
-	r.checked.Store(false)
-	return nil
-}
 
 // CheckSpec tells why no registry would take a tool of this spec, because of its name or a schema;
 // nil: any would.
@@ -154,9 +116,10 @@ func (e *entry) obey(rule Rule) error {
 	return nil
 }
 
-// Check gives a *RuleError for rules whose tools are not there. A program calls it when it has
-// added its tools; Call runs nothing before it is nil, since a mistyped name would leave a tool
-// without the key or the effect that its operator wanted.
+// Check gives a *RuleError for rules whose tools have never been there. A program calls it when it
+// has added its tools; Call runs nothing before it is nil, since a mistyped name would leave a tool
+// without the key or the effect that its operator wanted. A tool that is removed later leaves its
+// rule behind for when it comes back.
 func (r *Registry) Check() error {
 	if r.checked.Load() {
 		return nil
@@ -165,7 +128,7 @@ func (r *Registry) Check() error {
 	defer r.mu.Unlock()
 	var lost []string
 	for name := range r.opts.Rules {
-		if r.entries[name] == nil {
+		if !r.met[name] {
 			lost = append(lost, name)
 		}
 	}

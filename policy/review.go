@@ -154,6 +154,16 @@ func (p *Policy) Revoke(directory, plugin string) (was bool, err error) {
 // Granted tells whether the file grants a plugin anything.
 func (p *Policy) Granted(plugin string) bool { return p.section(plugin).grants() }
 
+// Grants tells whether the file grants anything to any plugin, whether that is there or not.
+func (p *Policy) Grants() bool {
+	for _, s := range p.doc.Plugins {
+		if s.grants() {
+			return true
+		}
+	}
+	return false
+}
+
 // warnings are what a section does, or does not do, beyond its look.
 func (s *section) warnings(p *Policy, pl *loader.Plugin, mounts []host.Mount) []string {
 	var all []string

@@ -13,7 +13,8 @@ import (
 func TestParseHTTPRequest(t *testing.T) {
 	for _, want := range []abi.HTTPRequest{
 		{Method: "GET", URL: "https://a.test/", Headers: []abi.HTTPHeader{}},
-		{Method: "POST", URL: "x", Headers: []abi.HTTPHeader{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}},
+		{Method: "POST", URL: "x", Headers: []abi.HTTPHeader{{Name: "A", Value: "1"},
+			{Name: "A", Value: "2"}},
 			Body: []byte("b"), TimeoutMS: 100},
 	} {
 		got, err := ParseHTTPRequest(abi.AppendHTTPRequest(nil, &want))
@@ -50,7 +51,8 @@ func TestParseKVRequest(t *testing.T) {
 }
 
 func TestKVValueIsACopy(t *testing.T) {
-	b := abi.AppendKVRequest(nil, &abi.KVRequest{Op: abi.KVSet, Key: "k", Value: abi.Raw{0xa1, 'x'}})
+	b := abi.AppendKVRequest(nil, &abi.KVRequest{Op: abi.KVSet, Key: "k",
+		Value: abi.Raw{0xa1, 'x'}})
 	q, err := ParseKVRequest(b)
 	if err != nil {
 		t.Fatal(err)

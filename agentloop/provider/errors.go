@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -62,6 +63,9 @@ func (e *DecodeError) Error() string {
 	return fmt.Sprintf("the provider's answer cannot be read: %v", e.Err)
 }
 func (e *DecodeError) Unwrap() error { return e.Err }
+
+// ErrCutShort is in a [DecodeError] of an answer that was good as far as it came.
+var ErrCutShort = errors.New("it ends before the model has")
 
 // MissingAPIKeyError is a provider without a key. No request has been made.
 type MissingAPIKeyError struct {

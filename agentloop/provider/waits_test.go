@@ -144,7 +144,7 @@ func TestLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := log.String(); strings.Count(s, "\n") != 1 || strings.Contains(s, key) ||
-		!strings.Contains(s, "try=1") || !strings.Contains(s, "status 500") {
+		!strings.Contains(s, "level=WARN") || !strings.Contains(s, "try=1") || !strings.Contains(s, "status 500") {
 		t.Errorf("have %s", s)
 	}
 }

@@ -19,7 +19,7 @@ func BenchmarkAppend(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer d.Close()
-			s, err := d.Create("s", Meta{})
+			s, err := d.Create("s", "", Meta{})
 			if err != nil {
 				b.Fatal(err)
 			}

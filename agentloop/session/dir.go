@@ -69,10 +69,10 @@ func (d *Dir) path(file string) string { return filepath.Join(d.folder, file) }
 
 func sessionFile(name string) string { return name + ".jsonl" }
 
-// Create begins a session and locks it. Its name "" is its ID. A session that is there already is
-// an error that matches fs.ErrExist.
-func (d *Dir) Create(name string, m Meta) (*Session, error) {
-	return d.create(name, Header{Source: sourceOwn}, m, nil)
+// Create begins a session and locks it. Its name "" is its ID, and its ledger "" is none. A session
+// that is there already is an error that matches fs.ErrExist.
+func (d *Dir) Create(name, ledger string, m Meta) (*Session, error) {
+	return d.create(name, Header{Source: sourceOwn, Ledger: ledger}, m, nil)
 }
 
 // create makes a session of a header, which it completes, and the lines that follow it.

@@ -26,7 +26,7 @@ func TestNames(t *testing.T) {
 		"a.b", "a\n", "a\x00", " a", long + "a"} {
 		bad := new(NameError)
 		for what, try := range map[string]func() error{
-			"create":  func() error { _, err := d.Create(name, Meta{}); return err },
+			"create":  func() error { _, err := d.Create(name, "", Meta{}); return err },
 			"resume":  func() error { _, err := d.Resume(name); return err },
 			"read":    func() error { _, err := d.Read(name); return err },
 			"fork":    func() error { _, err := d.Fork(name, "f", 0); return err },
@@ -63,7 +63,7 @@ func TestNotThereAndThere(t *testing.T) {
 	if err := create(t, d, "s").Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, errCreate := d.Create("s", Meta{})
+	_, errCreate := d.Create("s", "", Meta{})
 	_, errFork = d.Fork("s", "s", 0)
 	for _, err := range []error{errCreate, errFork} {
 		if !errors.Is(err, fs.ErrExist) {
@@ -97,7 +97,7 @@ func TestFilesOfOtherKinds(t *testing.T) {
 			}
 		}
 	}
-	if _, err := d.Create("locked", Meta{}); !strings.Contains(text(err), "symbolic link") {
+	if _, err := d.Create("locked", "", Meta{}); !strings.Contains(text(err), "symbolic link") {
 		t.Errorf("a lock elsewhere: %v", err)
 	}
 	list, err := d.List()
@@ -116,7 +116,7 @@ func TestBusy(t *testing.T) {
 	d := openDir(t)
 	s := create(t, d, "s", said("x"))
 	_, errResume := d.Resume("s")
-	_, errCreate := d.Create("s", Meta{})
+	_, errCreate := d.Create("s", "", Meta{})
 	for _, err := range []error{errResume, errCreate, d.SetArchived("s", true)} {
 		if busy := new(BusyError); !errors.As(err, &busy) || busy.File != d.path("s.lock") {
 			t.Errorf("have %v", err)
@@ -165,6 +165,10 @@ func TestFork(t *testing.T) {
 		// a fork between a call and its result leaves the call unknown
 		if m := f.Messages()[:n]; m[0].Text != "x" || message.Check(f.Messages()) != nil {
 			t.Errorf("at %d: %+v", at, m)
+		}
+		// … which is stored, so that nobody makes the call again
+		if open := f.Unanswered(); len(open) != 0 {
+			t.Errorf("at %d: calls %v are open", at, open)
 		}
 		p := f.Header().Parent
 		if p == nil || *p != (Parent{whole.Header.ID, "s", n}) || f.Header().ID == p.ID {

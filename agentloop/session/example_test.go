@@ -23,7 +23,7 @@ func Example() {
 	}
 	defer dir.Close()
 
-	s, err := dir.Create("trip", session.Meta{Title: "A trip"})
+	s, err := dir.Create("trip", "", session.Meta{Title: "A trip"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 )
 
 // Fork makes a new session of the first messages of another, at of them, 0 for all, and locks it.
+// A call whose result is not among them gets the result unknown: in the other session it was made,
+// or may have been, and must not be made again by itself.
 func (d *Dir) Fork(name, fork string, at int) (*Session, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -25,7 +27,14 @@ func (d *Dir) Fork(name, fork string, at int) (*Session, error) {
 	if at == 0 {
 		at = len(t.Messages)
 	}
-	lines, err := copyLines(f, t.view.closed(d.opts.clock())[:at])
+	now := d.opts.clock()
+	var first history
+	for _, e := range t.view.closed(now)[:at] {
+		if err := first.add(e); err != nil {
+			return nil, err
+		}
+	}
+	lines, err := copyLines(f, first.closed(now))
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +43,8 @@ func (d *Dir) Fork(name, fork string, at int) (*Session, error) {
 		m = Meta{} // it is made anew
 	}
 	m.Archived = false
-	h := Header{Source: t.Header.Source, Parent: &Parent{t.Header.ID, name, at}}
+	h := Header{Source: t.Header.Source, Parent: &Parent{t.Header.ID, name, at},
+		Ledger: t.Header.Ledger}
 	return d.create(fork, h, m, lines)
 }
 

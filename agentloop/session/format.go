@@ -35,6 +35,10 @@ type Header struct {
 	ID      string    `json:"id"`     // a UUID of version 7
 	Created time.Time `json:"created,omitzero"`
 	Parent  *Parent   `json:"parent,omitempty"` // of a fork
+
+	// Ledger is the file that records the calls. It is not opened here: whoever goes on with the
+	// session must record them in the same one, or what was done may be done again.
+	Ledger string `json:"ledger,omitempty"`
 }
 
 // Parent says where a fork comes from.

@@ -46,7 +46,7 @@ func readFile(t *testing.T, d *Dir, name string) string {
 
 func create(t *testing.T, d *Dir, name string, list ...message.Message) *Session {
 	t.Helper()
-	s, err := d.Create(name, Meta{})
+	s, err := d.Create(name, "", Meta{})
 	if err != nil {
 		t.Fatal(err)
 	}

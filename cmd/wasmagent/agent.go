@@ -40,7 +40,7 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 		return nil, err
 	}
 	if err := cfg.CheckRun(); err != nil {
-		return nil, needsModel(err)
+		return nil, needsModel(cfg, err)
 	}
 	g := &agent{app: a, heard: a.newTeller(stream)}
 	model, err := g.openModel(cfg)
@@ -152,7 +152,11 @@ func (g *agent) createSession(cfg *config.Config, name string) error {
 	if err != nil {
 		return err
 	}
-	g.session, err = dir.Create(name, session.Meta{})
+	book, err := filepath.Abs(g.app.ledgerPath())
+	if err != nil {
+		return err
+	}
+	g.session, err = dir.Create(name, book, session.Meta{})
 	if errors.Is(err, fs.ErrExist) {
 		return &usageError{text: fmt.Sprintf("there is a session %q already", name),
 			hint: "--resume " + name + " goes on with it; another name begins a new one"}
@@ -166,7 +170,29 @@ func (g *agent) resumeSession(cfg *config.Config, name string) error {
 		return err
 	}
 	g.session, err = dir.Resume(name)
-	return g.app.noSuchSession(dir, name, err)
+	if err != nil {
+		return g.app.noSuchSession(dir, name, err)
+	}
+	return g.sameLedger(name)
+}
+
+// sameLedger makes the session's ledger that of the run. In another one nothing is known of what was
+// done, and it would be done again.
+func (g *agent) sameLedger(name string) error {
+	recorded := g.session.Header().Ledger
+	named, err := filepath.Abs(g.app.ledgerPath())
+	if err != nil || recorded == "" || named == recorded {
+		return err
+	}
+	if g.app.ledgerFile == "" {
+		g.app.ledgerFile = recorded
+		return nil
+	}
+	if _, err := os.Stat(recorded); errors.Is(err, fs.ErrNotExist) {
+		return nil // it was moved
+	}
+	return &usageError{text: fmt.Sprintf("the calls of session %q are recorded in %s", name, recorded),
+		hint: "leave out --ledger, or move that file to where --ledger says"}
 }
 
 // converse has one turn of the conversation: the user says something, and the model and its tools
@@ -182,7 +208,9 @@ func (g *agent) converse(ctx context.Context, input ...message.Message) (o outco
 			err = e
 			break
 		}
-		ended = ev
+		if ev.Kind == message.Ended {
+			ended = ev
+		}
 		g.heard.event(ev)
 	}
 	spent := g.loop.Spent()

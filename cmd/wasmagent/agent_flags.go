@@ -209,7 +209,7 @@ func budgetOf(c *config.Config) agentloop.Budget {
 }
 
 // needsModel tells of what a configuration lacks to run a model, and of what needs none.
-func needsModel(err error) error {
+func needsModel(cfg *config.Config, err error) error {
 	hint := "--model names it, or model in the section [provider] of " + config.UserFile()
 	if errors.Is(err, config.ErrNoProvider) {
 		hint = "--provider openai (or any server with its API: --base-url) or --provider anthropic, " +
@@ -223,7 +223,11 @@ func needsModel(err error) error {
 		switch wrong.Key {
 		case "budgets.dollars":
 			text = "a budget in dollars " + wrong.Detail
-			hint = "prices are in " + config.UserFile() + ": docs/config.md"
+			hint = fmt.Sprintf("the section [provider.prices.%q] of %s has them: input and output, for a "+
+				"million tokens", cfg.Provider.Model, config.UserFile())
+			if cfg.Provider.Model == "" {
+				hint = "--model names a model whose prices count for the script"
+			}
 		case "provider.script":
 			hint = "--provider script:FILE names it"
 		}

@@ -103,6 +103,9 @@ func agentHint(err error) string {
 		return "is the server running, and is its address right? --base-url, or base_url in the " +
 			"section [provider] of the configuration"
 	case "decode":
+		if errors.Is(err, provider.ErrCutShort) {
+			return "try again: the server broke off, or something between did"
+		}
 		return "does the server speak this API? --provider says which, and --base-url where, with the " +
 			"version, such as http://localhost:11434/v1"
 	case "invalid_session":
@@ -114,13 +117,14 @@ func agentHint(err error) string {
 func statusHint(status int) string {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return "the key is not accepted: --key-env names the variable that has it"
+		return "the key is not accepted, or none was sent: only the vendor's own server gets one unless " +
+			"--key-env names the variable that has it"
 	case status == http.StatusNotFound:
 		return "is there such a model, and is the address right? --model, --base-url"
 	case status == http.StatusTooManyRequests:
-		return "it was asked several times; try again later"
+		return "the server asks to wait: try again later"
 	case status >= 500 || status == 0:
-		return "the fault is the server's, and it was asked several times; try again later"
+		return "the fault is the server's: try again later"
 	}
 	return "the server does not take the request; what it says is the reason"
 }
@@ -133,6 +137,9 @@ func (g *agent) explain(err error) error {
 	again := ""
 	if g.session != nil {
 		again = fmt.Sprintf("wasmagent run --resume %s", g.session.Name())
+		if g.app.ledgerFile != "" {
+			again += " --ledger " + shellQuote(g.app.ledgerFile)
+		}
 	}
 	var hint string
 	switch e, stopped := errors.AsType[*stoppedError](err); {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -53,5 +55,21 @@ func TestAgentExits(t *testing.T) {
 	err := fmt.Errorf("the run was stopped: %w", context.Cause(ctx))
 	if p := a.problemOf(err); p.Exit != exitTimeout || p.Kind != "timeout" {
 		t.Errorf("exit %d, %s", p.Exit, p.Kind)
+	}
+}
+
+// A hint claims nothing that may not be so: only a vendor's own server is sent a key unasked, and a
+// stream that has begun is not asked for again.
+func TestAgentHints(t *testing.T) {
+	for want, err := range map[string]error{
+		"or none was sent":                           &agentloop.StatusError{Status: 401},
+		"the server asks to wait":                    &agentloop.StatusError{Status: 429},
+		"the fault is the server's: try again later": &agentloop.StatusError{},
+		"try again: the server broke off":            &agentloop.DecodeError{Err: provider.ErrCutShort},
+		"does the server speak this API?":            &agentloop.DecodeError{Err: errors.New("no JSON")},
+	} {
+		if hint := agentHint(fmt.Errorf("asked: %w", err)); !strings.Contains(hint, want) {
+			t.Errorf("%v: %q", err, hint)
+		}
 	}
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/config"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
-	"github.com/wasmagent/wasmagent/plugins/ledger"
 )
 
 // agentTools are the tools that a model may call: those of the plugin directories that the
@@ -43,6 +41,9 @@ func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFla
 		if !cfg.Tools.Offers(name) {
 			continue
 		}
+		if flagged, ok := rules[name]; ok {
+			rules[name] = overPolicy(flagged, tool)
+		}
 		if err := t.registry.Add(tool); err != nil {
 			return nil, err
 		}
@@ -50,6 +51,11 @@ func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFla
 	}
 	if err := t.registry.Check(); err != nil {
 		return nil, ruleError(err)
+	}
+	if have := len(c.tools); have > 0 && len(t.owners) == 0 && (cfg.Tools.Allow == nil ||
+		len(cfg.Tools.Allow) > 0) {
+		heard.warn(fmt.Sprintf("the model is offered no tool: tools.allow and tools.deny leave none of %d",
+			have))
 	}
 	for spec := range t.registry.Specs() {
 		t.effects[spec.Name] = spec.Effect
@@ -84,40 +90,4 @@ func (t *agentTools) Call(ctx context.Context, call plugins.Call) (plugins.Resul
 		t.heard.warn(fmt.Sprintf("%s: copied from %s, the tool was not run", call.Tool, result.Place))
 	}
 	return result, err
-}
-
-// openingLedger opens the ledger's file, and makes it if need be, once there is something to
-// record.
-type openingLedger struct {
-	app *app
-
-	mu   sync.Mutex
-	book *ledger.SQLite
-}
-
-func (l *openingLedger) open(ctx context.Context) (*ledger.SQLite, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.book == nil {
-		opened, err := l.app.openLedger(ctx, nil)
-		if err != nil {
-			return nil, err
-		}
-		l.book = opened
-	}
-	return l.book, nil
-}
-
-// Begin implements plugins.Ledger.
-func (l *openingLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, error) {
-	book, err := l.open(ctx)
-	if err != nil {
-		return plugins.Begun{}, err
-	}
-	return book.Begin(ctx, in)
-}
-
-// End implements plugins.Ledger.
-func (l *openingLedger) End(ctx context.Context, id string, c plugins.Completion) error {
-	return l.book.End(ctx, id, c)
 }

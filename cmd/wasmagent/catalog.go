@@ -26,6 +26,7 @@ type catalog struct {
 	tools   map[string]plugins.Tool // on offer, by name
 	owners  map[string]int          // index of a tool's plugin in plugins
 	origin  string                  // the directories or the file, and who named them
+	dirs    []*loader.Dir
 }
 
 // pluginDirs chooses the directories: -p, else $WASMAGENT_PLUGINS, else ./plugins, else the data
@@ -140,6 +141,7 @@ func newCatalog() *catalog {
 // add takes in the plugins of d. A tool name that an earlier directory offers is lost to both, as
 // it is between two plugins of one directory.
 func (c *catalog) add(d *loader.Dir) {
+	c.dirs = append(c.dirs, d)
 	for _, p := range d.Plugins() {
 		mine := len(c.plugins)
 		c.plugins = append(c.plugins, p)

@@ -12,6 +12,7 @@
 //	wasmagent chat --session trip           the same, line by line
 //	wasmagent sessions show trip            what was said
 //	wasmagent config                        what counts for runs, and where it comes from
+//	wasmagent mcp install claude-code       have an MCP client offer the tools to its model
 //	wasmagent ledger recover                what a crash left of calls that must happen once
 //
 // Results are written to stdout and everything else to stderr. With -o json an outcome, good or
@@ -20,7 +21,8 @@
 //
 // The files: main.go and root.go hold the frame, exits.go the exit codes, problem.go turns every
 // error into what is printed, print.go writes the three forms of output, catalog.go opens plugin
-// directories, and each command has a file of its own; those of the ledger begin with ledger_.
-// Of what run and chat share, agent.go makes the model, its tools and the session, teller.go tells what
-// happens, ask.go asks for approval, and outcome.go says how a run ended.
+// directories, and each command has a file of its own; those of the ledger begin with ledger_, those
+// of the MCP server with mcp, and internal/clients knows the settings of MCP clients. Of what run and
+// chat share, agent.go makes the model, its tools and the session, teller.go tells what happens,
+// ask.go asks for approval, and outcome.go says how a run ended.
 package main

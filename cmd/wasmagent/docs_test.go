@@ -60,7 +60,7 @@ func TestDocs(t *testing.T) {
 		versionJSON{}, engineJSON{},
 		compilingJSON{}, limitsJSON{}, progressJSON{}, pointerJSON{},
 		runJSON{}, waitJSON{}, recordJSON{}, failureJSON{}, pendingJSON{}, changeJSON{}, verifyJSON{},
-		tamperJSON{}, allowJSON{}, sinceJSON{}, revokeJSON{}, lockJSON{}} {
+		tamperJSON{}, allowJSON{}, sinceJSON{}, revokeJSON{}, lockJSON{}, clientJSON{}} {
 		for key := range jsonKeys(reflect.TypeOf(shape)) {
 			if !strings.Contains(page, "`"+key+"`") && !strings.Contains(page, `"`+key+`"`) {
 				t.Errorf("docs/cli.md does not tell the key %q of %T", key, shape)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
+	"github.com/wasmagent/wasmagent/config"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -74,6 +75,8 @@ type problem struct {
 	Hint     string `json:"hint,omitempty"`
 	agentProblem
 	Exit int `json:"exit"`
+
+	ours bool // all lines of the message are the host's own words
 }
 
 // pointerJSON is one thing wrong with a value, and the JSON pointer of its place.
@@ -95,7 +98,8 @@ func (a *app) finish(command string, err error) int {
 	if _, told := errors.AsType[*reported](err); told {
 		return p.Exit
 	}
-	if a.form != "json" && a.form != "jsonl" {
+	speaks := command == "wasmagent "+mcpVerb // and stdout is not for outcomes
+	if a.form != "json" && a.form != "jsonl" || speaks {
 		p.print(a.err, a.paint(a.err))
 	} else if werr := writeJSON(a.out, a.form, map[string]problem{"error": p}); werr != nil {
 		fmt.Fprintf(a.err, "error: %v\n", werr)
@@ -114,6 +118,7 @@ func (a *app) problemOf(err error) problem {
 	p.addAgentError(err)
 	p.addRecord(a.record)
 	p.Hint = a.hintOf(p.Exit, err)
+	_, p.ours = errors.AsType[*config.Error](err)
 	return p
 }
 
@@ -310,10 +315,15 @@ func (a *app) inspectHint(err error) string {
 	return `"` + strings.Join(words, " ") + `"`
 }
 
-// print writes p for people: the fact, what to do, and only then a guest's many lines.
+// print writes p for people: the fact (of a configuration, all of them), what to do, and only then a
+// guest's many lines.
 func (p *problem) print(w io.Writer, c palette) {
 	fact, rest, long := strings.Cut(p.Message, "\n")
 	fmt.Fprintf(w, "%s %s\n", c.red("error:"), visible(fact))
+	if long && p.ours {
+		fmt.Fprintln(w, visible(rest))
+		long = false
+	}
 	if p.Hint != "" {
 		fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), oneLine(p.Hint))
 	}

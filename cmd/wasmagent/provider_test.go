@@ -84,6 +84,18 @@ func TestProviders(t *testing.T) {
 	}
 }
 
+// TestBrokenStream has a server break off in the middle of an answer: that piece is not why the run
+// has ended, and no attempts are claimed that were not made.
+func TestBrokenStream(t *testing.T) {
+	atHome(t)
+	server := looptest.NewServer(t, looptest.Answer{Text: "half an answer", Break: "on fire"})
+	code, o := outcomeOf(t, server.URL+"/v1", "openai")
+	if code != exitProvider || o.End != endedBadly || o.Why != "" || o.Answer != "" || o.Error == nil ||
+		strings.Contains(o.Error.Hint, "several") || len(server.Asked()) != 1 {
+		t.Errorf("exit code %d: %+v, %+v", code, o, o.Error)
+	}
+}
+
 // TestNoServer asks where nobody listens, with the waits in the test's own time.
 func TestNoServer(t *testing.T) {
 	atHome(t)

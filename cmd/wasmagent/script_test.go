@@ -33,8 +33,12 @@ func TestMain(m *testing.M) {
 		"while":     whileMain,
 		"together":  togetherMain,
 		"held":      heldMain,
-		"tamper":    tamperMain,
-		"book":      bookMain,
+		"dialog":    dialogMain,
+		"posts":     postsMain,
+
+		"from-settings": fromSettingsMain,
+		"tamper":        tamperMain,
+		"book":          bookMain,
 	})
 }
 

@@ -170,12 +170,16 @@ func (a *app) forkSession(name, fork string, at int) error {
 		} else if err != nil {
 			return err
 		}
-		c := sessionChange{"forked", s.Name(), name, len(s.Messages())}
+		c := sessionChange{"forked", s.Name(), name, s.Header().Parent.Messages}
+		cut := ""
+		if n := len(s.Messages()) - c.Messages; n > 0 {
+			cut = ", and " + count(n, "call") + " of unknown outcome"
+		}
 		if err := s.Close(); err != nil {
 			return err
 		}
-		return a.printSessionChange(c, "forked %s: session %s has %s of it", name, c.Session,
-			count(c.Messages, "message"))
+		return a.printSessionChange(c, "forked %s: session %s has %s of it%s", name, c.Session,
+			count(c.Messages, "message"), cut)
 	})
 }
 

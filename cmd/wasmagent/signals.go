@@ -6,7 +6,12 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
+
+// secondSignal is how soon after the first a signal is taken for the same one: some programs send it
+// twice at once, to the process and to its group, as timeout does.
+const secondSignal = 250 * time.Millisecond
 
 // signals turns an interrupt or a request to end into the end of the command. After that, a second
 // one ends the process the hard way. A command that has something smaller to end takes interrupts
@@ -14,6 +19,7 @@ import (
 type signals struct {
 	mu    sync.Mutex
 	taken func() bool
+	pause func(time.Duration) // nil: time.Sleep
 }
 
 // take has interrupts given to f first, until release. One that f does not want (false) ends the
@@ -48,6 +54,11 @@ func (s *signals) watch(ctx context.Context) (_ context.Context, stop func()) {
 			case sig := <-came:
 				if !s.isTaken(sig) {
 					cancel(&endError{sig.String() + " signal received", context.Canceled})
+					pause := s.pause
+					if pause == nil {
+						pause = time.Sleep
+					}
+					pause(secondSignal)
 					return
 				}
 			case <-ctx.Done():

@@ -126,7 +126,8 @@ func kvDrops(t *testing.T, kv host.KV) {
 }
 
 func kvBytes(t *testing.T, kv host.KV) {
-	keys := []string{"\x00", "\x00\x00", "%_'\"", "é", "\xff", "\xff\xff", strings.Repeat("k", host.MaxKVKey)}
+	keys := []string{"\x00", "\x00\x00", "%_'\"", "é", "\xff", "\xff\xff",
+		strings.Repeat("k", host.MaxKVKey)}
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)

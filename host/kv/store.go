@@ -57,7 +57,8 @@ func (s *Store) Space(scope string) host.KV {
 	defer s.mu.Unlock()
 	sp := s.spaces[scope]
 	if sp == nil {
-		sp = &space{scope: scope, path: s.path(scope), turn: make(chan struct{}, 1), closed: s.closed}
+		sp = &space{scope: scope, path: s.path(scope), turn: make(chan struct{}, 1),
+			closed: s.closed}
 		s.spaces[scope] = sp
 	}
 	return sp

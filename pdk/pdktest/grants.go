@@ -38,7 +38,8 @@ func (p *player) KV(q *abi.KVRequest) (a abi.KVAnswer, err error) {
 	case p.space == nil:
 		return a, hostError(pdk.Denied, "the test grants no kv (Host.Remembers)")
 	case max(len(q.Key), len(q.Prefix), len(q.After)) > maxKey || len(q.Value) > maxValue:
-		return a, hostError(pdk.TooLarge, "a key has at most %d bytes, a value %d", maxKey, maxValue)
+		return a, hostError(pdk.TooLarge, "a key has at most %d bytes, a value %d", maxKey,
+			maxValue)
 	case q.Key == "" && q.Op != abi.KVList:
 		return a, hostError(pdk.Invalid, "the key is empty")
 	}

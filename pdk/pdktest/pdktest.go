@@ -41,8 +41,8 @@ type Host struct {
 
 	// Respond plays the servers; nil: all requests are denied.
 	Respond func(*pdk.Request) (*pdk.Response, error)
-	// Remembers is what the plugin's key-value space has in it, by key, before and after calls; nil:
-	// the space is denied. Quotas are not played.
+	// Remembers is what the plugin's key-value space has in it, by key, before and after calls;
+	// nil: the space is denied. Quotas are not played.
 	Remembers map[string]pdk.Raw
 
 	Logs     []string       // the lines that calls logged, each after its level: "warn: ..."

@@ -8,5 +8,6 @@
 //
 // The whole texts stay in memory, up to Store.Keep bytes together, and the oldest go first. A
 // handle is made of the text's digest: it never means another text, also not in a conversation that
-// goes on in another process, where it is just no longer there.
+// goes on in another process, where it is just no longer there. A store that strangers share has
+// Secret handles, and an Age.
 package excerpt

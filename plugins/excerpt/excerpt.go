@@ -1,9 +1,11 @@
 package excerpt
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"sync"
+	"time"
 	"unicode/utf8"
 )
 
@@ -18,10 +20,22 @@ type Store struct {
 	Max  int // bytes of an excerpt and of one answer of read_more; 0: DefaultMax
 	Keep int // bytes of all kept texts; a text of more is cut and not kept; 0: DefaultKeep
 
+	// Secret makes handles random, for a store whose texts not everybody may read who can name a
+	// handle. The same text then has another handle each time.
+	Secret bool
+
+	// Age is how long a text is kept at most; 0: until its room is needed.
+	Age time.Duration
+
 	mu    sync.Mutex
-	texts map[string]string // by handle
-	order []string          // of the handles, oldest first
+	texts map[string]kept // by handle
+	order []string        // of the handles, oldest first
 	size  int
+}
+
+type kept struct {
+	text  string
+	since time.Time
 }
 
 // Excerpt is a text as a model is shown it.
@@ -59,6 +73,7 @@ func (s *Store) Cut(text string) Excerpt {
 func (s *Store) Empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire()
 	return len(s.texts) == 0
 }
 
@@ -72,30 +87,47 @@ func (s *Store) keep(text string) string {
 		return ""
 	}
 	handle := handleOf(text)
+	if s.Secret {
+		handle = "out-" + rand.Text()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire()
 	if _, ok := s.texts[handle]; ok {
 		return handle
 	}
 	for s.size+len(text) > limit {
-		s.size -= len(s.texts[s.order[0]])
-		delete(s.texts, s.order[0])
-		s.order = s.order[1:]
+		s.drop()
 	}
 	if s.texts == nil {
-		s.texts = map[string]string{}
+		s.texts = map[string]kept{}
 	}
-	s.texts[handle] = text
+	s.texts[handle] = kept{text, time.Now()}
 	s.order = append(s.order, handle)
 	s.size += len(text)
 	return handle
 }
 
+// expire drops the texts that are too old. The lock is held.
+func (s *Store) expire() {
+	for s.Age > 0 && len(s.order) > 0 && time.Since(s.texts[s.order[0]].since) >= s.Age {
+		s.drop()
+	}
+}
+
+// drop drops the oldest text. The lock is held.
+func (s *Store) drop() {
+	s.size -= len(s.texts[s.order[0]].text)
+	delete(s.texts, s.order[0])
+	s.order = s.order[1:]
+}
+
 func (s *Store) text(handle string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, ok := s.texts[handle]
-	return text, ok
+	s.expire()
+	k, ok := s.texts[handle]
+	return k.text, ok
 }
 
 func (s *Store) max() int {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -160,4 +162,37 @@ func TestTool(t *testing.T) {
 	pluginstest.Tool(t, s.Tool(),
 		pluginstest.Case{Name: "read", Input: string(input)},
 		pluginstest.Case{Name: "gone", Input: `{"handle":"x"}`, Kind: plugins.ErrHandler})
+}
+
+func TestAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &excerpt.Store{Max: excerpt.MinMax, Age: time.Minute}
+		text := strings.Repeat("a", 2000)
+		handle := s.Cut(text).Handle
+		time.Sleep(time.Minute - 1)
+		if _, err := readMore(s, handle, 0); err != nil {
+			t.Errorf("just before its age: %v", err)
+		}
+		time.Sleep(time.Nanosecond)
+		if _, err := readMore(s, handle, 0); err == nil || !s.Empty() {
+			t.Error("at its age: still there")
+		}
+		if again := s.Cut(text).Handle; again != handle {
+			t.Errorf("the same text has the handles %s and %s", handle, again)
+		}
+	})
+}
+
+func TestSecret(t *testing.T) {
+	s := &excerpt.Store{Max: excerpt.MinMax, Secret: true}
+	text := strings.Repeat("a", 2000)
+	first, second := s.Cut(text).Handle, s.Cut(text).Handle
+	if first == second || len(first) < len("out-")+26 {
+		t.Errorf("the handles %s and %s can be guessed", first, second)
+	}
+	for _, handle := range []string{first, second} {
+		if page, err := readMore(s, handle, 1990); err != nil || page != "aaaaaaaaaa" {
+			t.Errorf("%s: %q, %v", handle, page, err)
+		}
+	}
 }

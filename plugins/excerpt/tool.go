@@ -42,10 +42,10 @@ func (r reader) Invoke(_ context.Context, call plugins.Call) (plugins.Output, er
 	text, ok := r.store.text(in.Handle)
 	switch {
 	case !ok:
-		return plugins.Output{}, fmt.Errorf("no output is kept under the handle %q; "+
+		return plugins.Output{}, never("no output is kept under the handle %q; "+
 			"call the tool that gave it again", in.Handle)
 	case in.Offset >= uint64(len(text)):
-		return plugins.Output{}, fmt.Errorf("the output ends at byte %d", len(text))
+		return plugins.Output{}, never("the output ends at byte %d", len(text))
 	}
 	from := floor(text, int(in.Offset))
 	to := len(text)
@@ -60,4 +60,9 @@ func (r reader) Invoke(_ context.Context, call plugins.Call) (plugins.Output, er
 	return plugins.Output{Content: []abi.Block{
 		{Type: "text", Text: text[from:to]}, {Type: "text", Text: where},
 	}}, nil
+}
+
+// never is a failure that trying again cannot help.
+func never(format string, args ...any) error {
+	return &abi.Failure{Message: fmt.Sprintf(format, args...), Permanent: true}
 }

@@ -59,8 +59,11 @@ func (s *spoken) read(a *wire.Answer) error {
 			break
 		}
 	}
-	if s.reason == "" {
-		return wire.Broken("it ends before the model has")
+	switch {
+	case s.model == "" && len(s.blocks) == 0 && s.reason == "":
+		return wire.Broken("it is not a message")
+	case s.reason == "":
+		return wire.Broken("%w", provider.ErrCutShort)
 	}
 	return nil
 }

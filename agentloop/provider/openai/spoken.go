@@ -58,7 +58,7 @@ func (s *spoken) read(a *wire.Answer) error {
 		}
 	}
 	if s.begun && !done && s.finish == "" {
-		return wire.Broken("it ends before the model has")
+		return wire.Broken("%w", provider.ErrCutShort)
 	}
 	return s.end(nil)
 }

@@ -1,5 +1,5 @@
-// Fetch reads a page of the web: as Markdown if it is HTML, as it is if it is other text. Where it may
-// go its operator decides.
+// Fetch reads a page of the web: as Markdown if it is HTML, as it is if it is other text. Where it
+// may go its operator decides.
 package main
 
 import (
@@ -25,7 +25,8 @@ const (
 func init() {
 	pdk.Plugin("fetch", "1.0.0")
 	pdk.Needs(abi.Needs{HTTP: []abi.HTTPNeed{{
-		Host: abi.AnyHost, Methods: []string{"GET"}, Reason: "to read the pages of hosts that you choose",
+		Host: abi.AnyHost, Methods: []string{"GET"},
+		Reason: "to read the pages of hosts that you choose",
 	}}})
 	pdk.Register(pdk.Tool{
 		Name: "fetch",
@@ -71,7 +72,8 @@ func run(c *pdk.Call, in Input) (Output, error) {
 	case err != nil:
 		return Output{}, err
 	case resp.Status < 200 || resp.Status > 299:
-		return Output{}, &pdk.Failure{Code: "http_status", Permanent: resp.Status < 500 && resp.Status != 429,
+		return Output{}, &pdk.Failure{Code: "http_status",
+			Permanent: resp.Status < 500 && resp.Status != 429,
 			Message: fmt.Sprintf("the server answered with status %d: %s", resp.Status,
 				excerpt(page.Text, maxExcerpt))}
 	}
@@ -82,7 +84,8 @@ func check(in Input) error {
 	u, err := url.Parse(in.URL)
 	switch {
 	case len(in.URL) > maxURLBytes:
-		return pdk.InvalidInput("/url", fmt.Sprintf("%d bytes, at most %d", len(in.URL), maxURLBytes))
+		return pdk.InvalidInput("/url",
+			fmt.Sprintf("%d bytes, at most %d", len(in.URL), maxURLBytes))
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return pdk.InvalidInput("/url",
 			"not an absolute http or https URL such as https://example.org/docs/")
@@ -117,7 +120,8 @@ func read(resp *pdk.Response, in Input) (Output, error) {
 	if len(text) > maxHTMLBytes {
 		text, out.Incomplete = strings.ToValidUTF8(text[:maxHTMLBytes], ""), true
 	}
-	opts := markdown.Options{Links: markdown.LinksKeep, Images: markdown.ImagesAlt, MainOnly: in.MainOnly}
+	opts := markdown.Options{Links: markdown.LinksKeep, Images: markdown.ImagesAlt,
+		MainOnly: in.MainOnly}
 	opts.Base, _ = url.Parse(out.URL)
 	page, err := markdown.Convert(text, opts)
 	if err != nil {

@@ -41,21 +41,32 @@ func TestFetch(t *testing.T) {
 		kind, body, args string
 		want             Output
 	}{
-		"HTML": {"text/html; charset=utf-8", page, `{"url": "https://example.org/a/b"}`, Output{Title: "A page",
-			Type: "text/html", Text: "Menu\n\n# Title\n\nText with [a link](https://example.org/a/more)."}},
-		"its main part": {"text/html", page, `{"url": "https://example.org/a/b", "main_only": true}`,
-			Output{Title: "A page", Type: "text/html", Text: "# Title\n\nText with [a link](https://example.org/a/more)."}},
-		"HTML that nobody calls so": {"", page, `{"url": "https://example.org/", "main_only": true}`,
-			Output{Title: "A page", Type: "text/html", Text: "# Title\n\nText with [a link](https://example.org/more)."}},
+		"HTML": {"text/html; charset=utf-8", page, `{"url": "https://example.org/a/b"}`,
+			Output{Title: "A page",
+				Type: "text/html",
+				Text: "Menu\n\n# Title\n\nText with [a link](https://example.org/a/more)."}},
+		"its main part": {"text/html", page,
+			`{"url": "https://example.org/a/b", "main_only": true}`,
+			Output{Title: "A page", Type: "text/html",
+				Text: "# Title\n\nText with [a link](https://example.org/a/more)."}},
+		"HTML that nobody calls so": {"", page,
+			`{"url": "https://example.org/", "main_only": true}`,
+			Output{Title: "A page", Type: "text/html",
+				Text: "# Title\n\nText with [a link](https://example.org/more)."}},
 		"JSON": {"application/problem+json", `{"a": 1}`, `{"url": "https://example.org/"}`,
 			Output{Type: "application/problem+json", Text: `{"a": 1}`}},
 		"text": {"text/plain", "<b>as it is</b>", `{"url": "https://example.org/"}`,
 			Output{Type: "text/plain", Text: "<b>as it is</b>"}},
-		"nothing": {"text/plain", "", `{"url": "https://example.org/"}`, Output{Type: "text/plain"}},
-		"Latin":   {"text/plain; charset=ISO-8859-1", "caf\xe9", `{"url": "https://example.org/"}`, Output{Type: "text/plain", Text: "café"}},
-		"unsaid":  {"text/plain", "caf\xe9", `{"url": "https://example.org/"}`, Output{Type: "text/plain", Text: "café"}},
-		"Russian": {"text/plain; charset=koi8-r", "\xcd\xc9\xd2", `{"url": "https://example.org/"}`, Output{Type: "text/plain", Text: "мир"}},
-		"UTF-8 that is called otherwise": {"text/plain; charset=latin1", "\xef\xbb\xbfcafé", `{"url": "https://example.org/"}`,
+		"nothing": {"text/plain", "", `{"url": "https://example.org/"}`,
+			Output{Type: "text/plain"}},
+		"Latin": {"text/plain; charset=ISO-8859-1", "caf\xe9", `{"url": "https://example.org/"}`,
+			Output{Type: "text/plain", Text: "café"}},
+		"unsaid": {"text/plain", "caf\xe9", `{"url": "https://example.org/"}`,
+			Output{Type: "text/plain", Text: "café"}},
+		"Russian": {"text/plain; charset=koi8-r", "\xcd\xc9\xd2", `{"url": "https://example.org/"}`,
+			Output{Type: "text/plain", Text: "мир"}},
+		"UTF-8 that is called otherwise": {"text/plain; charset=latin1", "\xef\xbb\xbfcafé",
+			`{"url": "https://example.org/"}`,
 			Output{Type: "text/plain", Text: "café"}},
 	} {
 		got, err := fetch(t, answers(200, test.kind, test.body), test.args)
@@ -71,7 +82,8 @@ func TestParts(t *testing.T) {
 	h := answers(200, "text/plain", strings.Repeat("wörd ", 20))
 	var parts []string
 	for start, more := 0, true; more; {
-		got, err := fetch(t, h, fmt.Sprintf(`{"url": "http://a.test/", "max_chars": 33, "start": %d}`, start))
+		got, err := fetch(t, h,
+			fmt.Sprintf(`{"url": "http://a.test/", "max_chars": 33, "start": %d}`, start))
 		if err != nil || got.TotalChars != 100 {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -86,12 +98,14 @@ func TestIncomplete(t *testing.T) {
 	h := &pdktest.Host{Respond: func(*pdk.Request) (*pdk.Response, error) {
 		return &pdk.Response{Status: 200, Body: []byte("caf\xc3"), Truncated: true}, nil
 	}}
-	if got, err := fetch(t, h, `{"url": "http://a.test/"}`); err != nil || !got.Incomplete || got.Text != "caf" {
+	if got, err := fetch(t, h, `{"url": "http://a.test/"}`); err != nil || !got.Incomplete ||
+		got.Text != "caf" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	long := "<p>" + strings.Repeat("x", maxHTMLBytes)
 	for cut, incomplete := range map[int]bool{3: false, 0: true} {
-		got, err := fetch(t, answers(200, "text/html", long[:len(long)-cut]), `{"url": "http://a.test/"}`)
+		got, err := fetch(t, answers(200, "text/html", long[:len(long)-cut]),
+			`{"url": "http://a.test/"}`)
 		if err != nil || got.Incomplete != incomplete {
 			t.Errorf("%d bytes: %v, %v", len(long)-cut, got.Incomplete, err)
 		}
@@ -105,18 +119,22 @@ func TestFailures(t *testing.T) {
 		args string
 		want string
 	}{
-		"not granted":   {&pdktest.Host{}, ok, "handler denied (permanent)"},
-		"not there":     {answers(404, "text/html", "<h1>Not found</h1><p>Look elsewhere"), ok, "handler http_status (permanent)"},
-		"ill":           {answers(503, "text/plain", "later"), ok, "handler http_status"},
-		"too many":      {answers(429, "text/plain", "later"), ok, "handler http_status"},
-		"a picture":     {answers(200, "image/png", "\x89PNG"), ok, "handler not_text (permanent)"},
-		"bytes":         {answers(200, "", "\x00\x01"), ok, "handler not_text (permanent)"},
-		"a strange set": {answers(200, "text/html; charset=ebcdic", "\xff\xfe\xfd\xfc\xfb"), ok, "handler unknown_charset (permanent)"},
-		"too deep": {answers(200, "text/html", strings.Repeat("<ul><li>", markdown.MaxNesting+1)), ok,
+		"not granted": {&pdktest.Host{}, ok, "handler denied (permanent)"},
+		"not there": {answers(404, "text/html", "<h1>Not found</h1><p>Look elsewhere"), ok,
+			"handler http_status (permanent)"},
+		"ill":       {answers(503, "text/plain", "later"), ok, "handler http_status"},
+		"too many":  {answers(429, "text/plain", "later"), ok, "handler http_status"},
+		"a picture": {answers(200, "image/png", "\x89PNG"), ok, "handler not_text (permanent)"},
+		"bytes":     {answers(200, "", "\x00\x01"), ok, "handler not_text (permanent)"},
+		"a strange set": {answers(200, "text/html; charset=ebcdic", "\xff\xfe\xfd\xfc\xfb"), ok,
+			"handler unknown_charset (permanent)"},
+		"too deep": {answers(200, "text/html", strings.Repeat("<ul><li>", markdown.MaxNesting+1)),
+			ok,
 			"handler bad_html (permanent)"},
-		"not a URL":     {&pdktest.Host{}, `{"url": "example.org"}`, "invalid_input /url"},
-		"a file":        {&pdktest.Host{}, `{"url": "file:///etc/passwd"}`, "invalid_input /url"},
-		"behind it all": {answers(200, "text/plain", "ab"), `{"url": "http://a.test/", "start": 3}`, "invalid_input /start"},
+		"not a URL": {&pdktest.Host{}, `{"url": "example.org"}`, "invalid_input /url"},
+		"a file":    {&pdktest.Host{}, `{"url": "file:///etc/passwd"}`, "invalid_input /url"},
+		"behind it all": {answers(200, "text/plain", "ab"), `{"url": "http://a.test/", "start": 3}`,
+			"invalid_input /start"},
 	} {
 		_, err := fetch(t, test.host, test.args)
 		var call *pdktest.Error
@@ -145,10 +163,11 @@ func TestLimits(t *testing.T) {
 	url := "https://example.org/"
 	url += strings.Repeat("x", maxURLBytes-len(url))
 	for name, test := range map[string]struct{ at, past Input }{
-		"address":    {Input{URL: url, MaxChars: 1}, Input{URL: url + "x", MaxChars: 1}},
-		"characters": {Input{URL: url, MaxChars: maxChars}, Input{URL: url, MaxChars: maxChars + 1}},
-		"fewest":     {Input{URL: url, MaxChars: 1}, Input{URL: url}},
-		"start":      {Input{URL: url, MaxChars: 1}, Input{URL: url, MaxChars: 1, Start: -1}},
+		"address": {Input{URL: url, MaxChars: 1}, Input{URL: url + "x", MaxChars: 1}},
+		"characters": {Input{URL: url, MaxChars: maxChars},
+			Input{URL: url, MaxChars: maxChars + 1}},
+		"fewest": {Input{URL: url, MaxChars: 1}, Input{URL: url}},
+		"start":  {Input{URL: url, MaxChars: 1}, Input{URL: url, MaxChars: 1, Start: -1}},
 	} {
 		if err := check(test.at); err != nil {
 			t.Errorf("%s: at the limit: %v", name, err)

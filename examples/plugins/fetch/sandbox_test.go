@@ -34,7 +34,8 @@ func TestInTheSandbox(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
-	for _, url := range []string{base + "/away", "http://elsewhere.test/", "http://169.254.169.254/"} {
+	for _, url := range []string{base + "/away", "http://elsewhere.test/",
+		"http://169.254.169.254/"} {
 		_, err := sandbox.Call(t, m, "fetch", fmt.Sprintf(`{"url": %q}`, url), "")
 		if !strings.HasPrefix(fmt.Sprint(err), "denied: ") {
 			t.Errorf("%s: %v", url, err)
@@ -43,7 +44,8 @@ func TestInTheSandbox(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	if got := sandbox.Refused(t, "fetch"); !strings.HasSuffix(got, "wasmagent allow fetch --http HOST") {
+	if got := sandbox.Refused(t, "fetch"); !strings.HasSuffix(got,
+		"wasmagent allow fetch --http HOST") {
 		t.Error(got)
 	}
 }

@@ -41,7 +41,8 @@ func mediaType(header string, body []byte) (kind, charset string) {
 
 // singleBytes are the charsets besides UTF-8 that pages are often written in.
 var singleBytes = map[string]*charmap.Charmap{
-	"iso-8859-1": charmap.Windows1252, "latin1": charmap.Windows1252, "us-ascii": charmap.Windows1252,
+	"iso-8859-1": charmap.Windows1252, "latin1": charmap.Windows1252,
+	"us-ascii":     charmap.Windows1252,
 	"windows-1252": charmap.Windows1252, "iso-8859-15": charmap.ISO8859_15,
 	"iso-8859-2": charmap.ISO8859_2, "windows-1250": charmap.Windows1250,
 	"windows-1251": charmap.Windows1251, "koi8-r": charmap.KOI8R,

@@ -77,7 +77,8 @@ func check(in Input) error {
 	}
 	for i, label := range in.Labels {
 		if n := utf8.RuneCountInString(label); n == 0 || n > maxLabel {
-			return pdk.InvalidInput("/labels/"+strconv.Itoa(i), fmt.Sprintf("from 1 to %d characters", maxLabel))
+			return pdk.InvalidInput("/labels/"+strconv.Itoa(i),
+				fmt.Sprintf("from 1 to %d characters", maxLabel))
 		}
 	}
 	return nil
@@ -100,7 +101,8 @@ func create(c *pdk.Call, in Input) (Output, error) {
 		body = strings.TrimSpace(body + "\n\n" + mark)
 	}
 	var made issue
-	err = g.do("POST", "/issues", map[string]any{"title": in.Title, "body": body, "labels": in.Labels}, &made)
+	err = g.do("POST", "/issues", map[string]any{"title": in.Title, "body": body,
+		"labels": in.Labels}, &made)
 	return Output{Number: made.Number, URL: made.URL}, err
 }
 
@@ -162,10 +164,12 @@ func (g *client) do(method, path string, in, out any) error {
 	case resp.Status < 200 || resp.Status > 299:
 		return refused(resp)
 	case resp.Truncated:
-		return &pdk.Failure{Code: "too_large", Message: "GitHub's answer is longer than the host lets through"}
+		return &pdk.Failure{Code: "too_large",
+			Message: "GitHub's answer is longer than the host lets through"}
 	}
 	if err := json.Unmarshal(resp.Body, out); err != nil {
-		return &pdk.Failure{Code: "bad_answer", Message: "GitHub's answer cannot be read: " + err.Error()}
+		return &pdk.Failure{Code: "bad_answer",
+			Message: "GitHub's answer cannot be read: " + err.Error()}
 	}
 	return nil
 }
@@ -179,8 +183,9 @@ func refused(resp *pdk.Response) error {
 	if runes := []rune(said.Message); len(runes) > maxExcerpt {
 		said.Message = string(runes[:maxExcerpt]) + "…"
 	}
-	f := &pdk.Failure{Code: "github_" + strconv.Itoa(resp.Status), Permanent: resp.Status < 500 && resp.Status != 429,
-		Message: fmt.Sprintf("GitHub answered with status %d: %s", resp.Status, said.Message)}
+	f := &pdk.Failure{Code: "github_" + strconv.Itoa(resp.Status),
+		Permanent: resp.Status < 500 && resp.Status != 429,
+		Message:   fmt.Sprintf("GitHub answered with status %d: %s", resp.Status, said.Message)}
 	switch resp.Status {
 	case 401:
 		f.Code = "auth_required"

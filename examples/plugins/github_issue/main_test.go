@@ -30,7 +30,8 @@ func (h *hub) respond(r *pdk.Request) (*pdk.Response, error) {
 		return answer(400, map[string]any{"message": "Problems parsing JSON"})
 	}
 	n := len(h.issues) + 1
-	made := issue{Number: n, URL: fmt.Sprintf("https://github.com/octocat/hello-world/issues/%d", n), Body: in.Body}
+	made := issue{Number: n, Body: in.Body,
+		URL: fmt.Sprintf("https://github.com/octocat/hello-world/issues/%d", n)}
 	h.issues = slices.Insert(h.issues, 0, made)
 	return answer(201, made)
 }
@@ -59,9 +60,11 @@ func TestUnderAKey(t *testing.T) {
 	h := &hub{}
 	for _, step := range []struct{ key, want string }{
 		{"a --> b", `{"number":1,"url":"https://github.com/octocat/hello-world/issues/1"}`},
-		{"a --> b", `{"number":1,"url":"https://github.com/octocat/hello-world/issues/1","existed":true}`},
+		{"a --> b",
+			`{"number":1,"url":"https://github.com/octocat/hello-world/issues/1","existed":true}`},
 		{"a", `{"number":2,"url":"https://github.com/octocat/hello-world/issues/2"}`},
-		{"a --> b", `{"number":1,"url":"https://github.com/octocat/hello-world/issues/1","existed":true}`},
+		{"a --> b",
+			`{"number":1,"url":"https://github.com/octocat/hello-world/issues/1","existed":true}`},
 	} {
 		host := &pdktest.Host{Respond: h.respond, Key: step.key}
 		if got, err := host.Call("create_issue", args); err != nil || got != step.want {
@@ -92,22 +95,24 @@ func TestFailures(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"no token":     {401, `{"message": "Bad credentials"}`, "auth_required true"},
-		"forbidden":    {403, `{"message": "Resource not accessible"}`, "github_403 true"},
-		"rate limit":   {403, `{"message": "API rate limit exceeded"}`, "github_403 false"},
-		"not there":    {404, `{"message": "Not Found"}`, "github_404 true"},
-		"refused":      {422, `{"message": "Validation Failed"}`, "github_422 true"},
-		"slow down":    {429, ``, "github_429 false"},
-		"ill":          {502, `<html>`, "github_502 false"},
-		"no answer":    {200, `{`, "bad_answer false"},
-		"a long story": {500, `{"message": "` + strings.Repeat("x", maxExcerpt+1) + `"}`, "github_500 false"},
+		"no token":   {401, `{"message": "Bad credentials"}`, "auth_required true"},
+		"forbidden":  {403, `{"message": "Resource not accessible"}`, "github_403 true"},
+		"rate limit": {403, `{"message": "API rate limit exceeded"}`, "github_403 false"},
+		"not there":  {404, `{"message": "Not Found"}`, "github_404 true"},
+		"refused":    {422, `{"message": "Validation Failed"}`, "github_422 true"},
+		"slow down":  {429, ``, "github_429 false"},
+		"ill":        {502, `<html>`, "github_502 false"},
+		"no answer":  {200, `{`, "bad_answer false"},
+		"a long story": {500, `{"message": "` + strings.Repeat("x", maxExcerpt+1) + `"}`,
+			"github_500 false"},
 	} {
 		host := &pdktest.Host{Respond: func(*pdk.Request) (*pdk.Response, error) {
 			return &pdk.Response{Status: test.status, Body: []byte(test.body)}, nil
 		}}
 		_, err := host.Call("create_issue", args)
 		f, ok := err.(*pdktest.Error).Err.(*pdk.Failure)
-		if !ok || fmt.Sprint(f.Code, " ", f.Permanent) != test.want || len(f.Message) > 2*maxExcerpt {
+		if !ok || fmt.Sprint(f.Code, " ", f.Permanent) != test.want ||
+			len(f.Message) > 2*maxExcerpt {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -124,14 +129,21 @@ func TestLimits(t *testing.T) {
 		return i
 	}
 	for name, test := range map[string]struct{ at, past func(*Input) }{
-		"title":      {func(i *Input) { i.Title = long(maxTitle) }, func(i *Input) { i.Title = long(maxTitle + 1) }},
-		"no title":   {func(i *Input) {}, func(i *Input) { i.Title = " " }},
-		"body":       {func(i *Input) { i.Body = long(maxBody) }, func(i *Input) { i.Body = long(maxBody + 1) }},
-		"label":      {func(i *Input) { i.Labels = []string{long(maxLabel)} }, func(i *Input) { i.Labels = []string{long(maxLabel + 1)} }},
-		"labels":     {func(i *Input) { i.Labels = slices.Repeat([]string{"l"}, maxLabels) }, func(i *Input) { i.Labels = slices.Repeat([]string{"l"}, maxLabels+1) }},
-		"repository": {func(i *Input) { i.Repository = "a-1/b.c_d" }, func(i *Input) { i.Repository = "a/b/c" }},
-		"dots":       {func(i *Input) { i.Repository = "a/.b" }, func(i *Input) { i.Repository = "a/.." }},
-		"a query":    {func(i *Input) { i.Repository = "a/b" }, func(i *Input) { i.Repository = "a/b?c" }},
+		"title": {func(i *Input) { i.Title = long(maxTitle) },
+			func(i *Input) { i.Title = long(maxTitle + 1) }},
+		"no title": {func(i *Input) {}, func(i *Input) { i.Title = " " }},
+		"body": {func(i *Input) { i.Body = long(maxBody) },
+			func(i *Input) { i.Body = long(maxBody + 1) }},
+		"label": {func(i *Input) { i.Labels = []string{long(maxLabel)} },
+			func(i *Input) { i.Labels = []string{long(maxLabel + 1)} }},
+		"labels": {func(i *Input) { i.Labels = slices.Repeat([]string{"l"}, maxLabels) },
+			func(i *Input) { i.Labels = slices.Repeat([]string{"l"}, maxLabels+1) }},
+		"repository": {func(i *Input) { i.Repository = "a-1/b.c_d" },
+			func(i *Input) { i.Repository = "a/b/c" }},
+		"dots": {func(i *Input) { i.Repository = "a/.b" },
+			func(i *Input) { i.Repository = "a/.." }},
+		"a query": {func(i *Input) { i.Repository = "a/b" },
+			func(i *Input) { i.Repository = "a/b?c" }},
 	} {
 		if err := check(in(test.at)); err != nil {
 			t.Errorf("%s: at the limit: %v", name, err)

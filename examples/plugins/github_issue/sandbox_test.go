@@ -40,8 +40,9 @@ func TestInTheSandbox(t *testing.T) {
 	})
 	rule.Methods, rule.SecretsOverHTTP = []string{"GET", "POST"}, true
 	opts.Rules = []egress.Rule{rule}
-	opts.Secrets = []egress.Secret{{Name: "token", As: "bearer", Hosts: []string{fmt.Sprintf("api.github.com:%d", rule.Port)},
-		From: func(context.Context) (string, error) { return token, nil }}}
+	opts.Secrets = []egress.Secret{{Name: "token", As: "bearer",
+		Hosts: []string{fmt.Sprintf("api.github.com:%d", rule.Port)},
+		From:  func(context.Context) (string, error) { return token, nil }}}
 	m := sandbox.Plugin(t, host.Grants{HTTP: sandbox.Client(t, opts)}, map[string]abi.Raw{
 		"api_url": abi.AppendString(nil, fmt.Sprintf("http://api.github.com:%d", rule.Port))})
 	args := `{"repository": "o/r", "title": "It is broken", "body": "Look."}`
@@ -49,7 +50,8 @@ func TestInTheSandbox(t *testing.T) {
 		`{"number":1,"url":"https://github.com/o/r/issues/1"}`,
 		`{"number":1,"url":"https://github.com/o/r/issues/1","existed":true}`,
 	} {
-		if got, err := sandbox.Call(t, m, "create_issue", args, "order 7"); err != nil || got != want {
+		if got, err := sandbox.Call(t, m, "create_issue", args, "order 7"); err != nil ||
+			got != want {
 			t.Errorf("attempt %d: %s, %v", i, got, err)
 		}
 	}

@@ -58,7 +58,8 @@ func TestSpan(t *testing.T) {
 		first, _, _ := strings.Cut(out.Markdown, "\n")
 		return strings.Count(first, "|") - 1
 	}
-	for span, want := range map[int]int{1: 1, markdown.MaxSpan: markdown.MaxSpan, markdown.MaxSpan + 1: 1, -1: 1} {
+	for span, want := range map[int]int{1: 1, markdown.MaxSpan: markdown.MaxSpan,
+		markdown.MaxSpan + 1: 1, -1: 1} {
 		if got := cells(span); got != want {
 			t.Errorf("a span of %d gives %d columns, want %d", span, got, want)
 		}
@@ -66,7 +67,8 @@ func TestSpan(t *testing.T) {
 }
 
 func TestOpenBrackets(t *testing.T) {
-	for n, want := range map[int]string{markdown.MaxOpenBrackets: `1\_\_2`, markdown.MaxOpenBrackets + 1: "1__2"} {
+	for n, want := range map[int]string{markdown.MaxOpenBrackets: `1\_\_2`,
+		markdown.MaxOpenBrackets + 1: "1__2"} {
 		out, err := run(nil, input(func(in *Input) {
 			in.HTML = strings.Repeat("[<br>", n) + "<p>1__2 [a] [b]"
 			in.MaxChars = maxChars
@@ -101,10 +103,11 @@ func TestCutChars(t *testing.T) {
 func BenchmarkHostilePage(b *testing.B) {
 	full := func(s string) string { return strings.Repeat(s, maxHTMLBytes/len(s)-100) }
 	for name, html := range map[string]string{
-		"nested":   strings.Repeat("<blockquote>", markdown.MaxNesting) + full("some words<br>"),
-		"brackets": strings.Repeat("[", markdown.MaxOpenBrackets) + full("some text, ")[markdown.MaxOpenBrackets:],
-		"marks":    full("*a _b [c ![d "),
-		"rows":     "<table>" + full("<tr><td>x<td>y"),
+		"nested": strings.Repeat("<blockquote>", markdown.MaxNesting) + full("some words<br>"),
+		"brackets": strings.Repeat("[", markdown.MaxOpenBrackets) +
+			full("some text, ")[markdown.MaxOpenBrackets:],
+		"marks": full("*a _b [c ![d "),
+		"rows":  "<table>" + full("<tr><td>x<td>y"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -38,7 +38,8 @@ func TestInTheSandbox(t *testing.T) {
 		{"bad_input", `{"value":1}`, plugins.ErrInvalidInput, "guest_input"},
 		{"fail", `{}`, plugins.ErrHandler, "failed"},
 		{"fail_permanently", `{}`, plugins.ErrHandler, "failed"},
-		{"flaky", `{}`, plugins.ErrHandler, "failed"},
+		{"flaky", `{}`, nil, ""}, // at the third attempt
+		{"flaky", `{"succeed_at":4}`, plugins.ErrHandler, "failed"},
 		{"panic", `{}`, plugins.ErrMalformedResult, "trap.unreachable"},
 		{"deadlock", `{}`, plugins.ErrMalformedResult, "trap.unreachable"},
 		{"trap", `{}`, plugins.ErrMalformedResult, "trap.out_of_bounds"},

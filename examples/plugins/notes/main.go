@@ -1,4 +1,5 @@
-// Notes remembers short texts from one conversation to the next, in the plugin's own key-value space.
+// Notes remembers short texts from one conversation to the next, in the plugin's own key-value
+// space.
 package main
 
 import (
@@ -84,7 +85,8 @@ func add(c *pdk.Call, in AddInput) (Added, error) {
 		return Added{}, err
 	}
 	if last++; last > maxIDs {
-		return Added{}, &pdk.Failure{Code: "full", Message: "there are no more numbers", Permanent: true}
+		return Added{}, &pdk.Failure{Code: "full", Message: "there are no more numbers",
+			Permanent: true}
 	}
 	note := Note{ID: last, Text: in.Text, Tags: in.Tags, Added: now().UTC().Format(time.RFC3339)}
 	if err := kv.Set(key(last), note); err != nil {
@@ -104,7 +106,8 @@ func check(in AddInput) error {
 	}
 	for i, tag := range in.Tags {
 		if n := utf8.RuneCountInString(tag); n == 0 || n > maxTag {
-			return pdk.InvalidInput("/tags/"+strconv.Itoa(i), fmt.Sprintf("from 1 to %d characters", maxTag))
+			return pdk.InvalidInput("/tags/"+strconv.Itoa(i),
+				fmt.Sprintf("from 1 to %d characters", maxTag))
 		}
 	}
 	return nil

@@ -49,7 +49,8 @@ func TestNotes(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		`{}`: "4 3 1 false", `{"tag": "dog"}`: "3 1 false", `{"contains": "rex"}`: "3 1 false",
-		`{"limit": 2}`: "4 3 true", `{"limit": 2, "before": 3}`: "1 false", `{"limit": 3}`: "4 3 1 false",
+		`{"limit": 2}`: "4 3 true", `{"limit": 2, "before": 3}`: "1 false",
+		`{"limit": 3}`:  "4 3 1 false",
 		`{"before": 1}`: "false", `{"tag": "cat"}`: "false",
 	} {
 		if got := ids(t, h, args); got != want {
@@ -86,8 +87,10 @@ func TestManyNotes(t *testing.T) {
 }
 
 func TestNotGranted(t *testing.T) {
-	for tool, args := range map[string]string{"note_add": `{"text": "x"}`, "note_find": `{}`, "note_remove": `{"id": 1}`} {
-		if got := call(t, &pdktest.Host{}, tool, args); !strings.HasPrefix(got, "handler: denied: ") {
+	for tool, args := range map[string]string{"note_add": `{"text": "x"}`, "note_find": `{}`,
+		"note_remove": `{"id": 1}`} {
+		if got := call(t, &pdktest.Host{}, tool, args); !strings.HasPrefix(got,
+			"handler: denied: ") {
 			t.Errorf("%s: %s", tool, got)
 		}
 	}
@@ -99,8 +102,10 @@ func TestLimits(t *testing.T) {
 		"text": {AddInput{Text: long(maxText)}, AddInput{Text: long(maxText + 1)}},
 		"tags": {AddInput{Text: "x", Tags: strings.Fields(strings.Repeat("t ", maxTags))},
 			AddInput{Text: "x", Tags: strings.Fields(strings.Repeat("t ", maxTags+1))}},
-		"tag":   {AddInput{Text: "x", Tags: []string{long(maxTag)}}, AddInput{Text: "x", Tags: []string{long(maxTag + 1)}}},
-		"least": {AddInput{Text: "x", Tags: []string{"t"}}, AddInput{Text: "x", Tags: []string{""}}},
+		"tag": {AddInput{Text: "x", Tags: []string{long(maxTag)}},
+			AddInput{Text: "x", Tags: []string{long(maxTag + 1)}}},
+		"least": {AddInput{Text: "x", Tags: []string{"t"}},
+			AddInput{Text: "x", Tags: []string{""}}},
 	} {
 		if err := check(test.at); err != nil {
 			t.Errorf("%s: at the limit: %v", name, err)

@@ -25,7 +25,8 @@ func TestInTheSandbox(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if _, err := sandbox.Call(t, m, "note_add", `{"text": "Remember this."}`, ""); err != nil {
+				if _, err := sandbox.Call(t, m, "note_add", `{"text": "Remember this."}`,
+					""); err != nil {
 					t.Error(err)
 				}
 			})
@@ -46,7 +47,8 @@ func TestInTheSandbox(t *testing.T) {
 	m := sandbox.Plugin(t, host.Grants{KV: store.Space("notes")}, nil)
 	defer m.Close(t.Context())
 	got, err := sandbox.Call(t, m, "note_find", `{"contains": "this", "limit": 1}`, "")
-	if err != nil || !strings.HasPrefix(got, `{"notes":[{"id":8,"text":"Remember this.","added":"`) ||
+	if err != nil || !strings.HasPrefix(got,
+		`{"notes":[{"id":8,"text":"Remember this.","added":"`) ||
 		!strings.HasSuffix(got, `"more":true}`) {
 		t.Errorf("%s, %v", got, err)
 	}

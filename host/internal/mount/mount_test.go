@@ -3,45 +3,20 @@
 package mount
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 	"pgregory.net/rapid"
 
 	"github.com/wasmagent/wasmagent/host/internal/wasi"
 )
 
 // onePage is a module with a memory of one page and nothing else.
-var onePage = []byte{
-	0, 'a', 's', 'm', 1, 0, 0, 0,
-	5, 3, 1, 0, 1,
-	7, 10, 1, 6, 'm', 'e', 'm', 'o', 'r', 'y', 2, 0,
-}
-
-const pageSize = 64 << 10
-
 // guest calls a Table as a module with one page of memory would. Its data lies from dataAt on.
-type guest struct {
-	t     testing.TB
-	mem   api.Memory
-	table *Table
-	data  uint32
-
-	loading bool
-	wrote   int
-	missing []string
-}
-
 // Where a guest has things answered.
 const (
 	result = 0 // a number
@@ -49,127 +24,17 @@ const (
 	dataAt = 32 << 10
 )
 
-const root = wasi.FirstFile // the preopened directory
-
-func newGuest(t testing.TB, mounts ...Mount) *guest {
-	t.Helper()
-	for i := range mounts {
-		if mounts[i].Bytes == 0 {
-			mounts[i].Bytes, mounts[i].Files = 1<<20, 100
-		}
-	}
-	set, err := Open(mounts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := context.Background()
-	rt := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
-	mod, err := rt.Instantiate(ctx, onePage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &guest{t: t, mem: mod.Memory(), data: dataAt}
-	g.table = set.NewTable(Guest{
-		Ready:   func() bool { return !g.loading },
-		Look:    func() {},
-		Away:    func(work func()) { work() },
-		Spend:   func(int) {},
-		Wrote:   func() { g.wrote++ },
-		Missing: func(text string, outside bool) { g.missing = append(g.missing, fmt.Sprint(text, outside)) },
-		Trouble: func(err error) { t.Error(err) },
-	})
-	t.Cleanup(func() {
-		g.table.Reset()
-		if err := errors.Join(set.Close(), rt.Close(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
-}
-
-func (g *guest) call(name string, params ...uint64) wasi.Errno {
-	return g.table.Call(context.Background(), g.mem, name, params)
-}
-
-func (g *guest) want(want wasi.Errno, name string, params ...uint64) {
-	g.t.Helper()
-	if got := g.call(name, params...); got != want {
-		g.t.Errorf("%s%v: %d, want %d", name, params, got, want)
-	}
-}
-
 // text puts a text into memory, and gives the two parameters that name it.
-func (g *guest) text(s string) (ptr, size uint64) {
-	g.t.Helper()
-	if !g.mem.WriteString(g.data, s) {
-		g.t.Fatal("the memory is full")
-	}
-	ptr = uint64(g.data)
-	g.data += uint32(len(s))
-	return ptr, uint64(len(s))
-}
-
 // at gives the parameters of a path: a descriptor, and where the path lies.
-func (g *guest) at(fd uint64, path string) []uint64 {
-	ptr, size := g.text(path)
-	return []uint64{fd, ptr, size}
-}
-
 // opened is how a path is opened.
-type opened struct{ oflags, rights, flags uint64 }
-
 var (
 	toRead  = opened{rights: rightRead}
 	toWrite = opened{rights: rightRead | rightWrite}
 	toMake  = opened{oflags: openCreate, rights: rightRead | rightWrite}
 )
 
-func (g *guest) tryOpen(fd uint64, path string, how opened) (uint64, wasi.Errno) {
-	g.t.Helper()
-	ptr, size := g.text(path)
-	e := g.call("path_open", fd, lookupFollow, ptr, size, how.oflags, how.rights, how.rights, how.flags, result)
-	n, _ := g.mem.ReadUint32Le(result)
-	return uint64(n), e
-}
-
-func (g *guest) open(path string, how opened) uint64 {
-	g.t.Helper()
-	fd, e := g.tryOpen(root, path, how)
-	if e != wasi.Success {
-		g.t.Fatalf("open %s: %d", path, e)
-	}
-	return fd
-}
-
 // vectors puts a list of ranges into memory, and gives the two parameters that name it.
-func (g *guest) vectors(ranges ...[2]uint64) (ptr, count uint64) {
-	var b []byte
-	for _, r := range ranges {
-		b = le.AppendUint32(le.AppendUint32(b, uint32(r[0])), uint32(r[1]))
-	}
-	ptr, _ = g.text(string(b))
-	return ptr, uint64(len(ranges))
-}
-
-func (g *guest) u32(ptr uint32) uint32 { v, _ := g.mem.ReadUint32Le(ptr); return v }
-func (g *guest) u64(ptr uint32) uint64 { v, _ := g.mem.ReadUint64Le(ptr); return v }
-
-func (g *guest) read(ptr, n uint32) string { b, _ := g.mem.Read(ptr, n); return string(b) }
-
 // directory makes files by their paths, with their texts.
-func directory(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o666))
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 func TestPreopen(t *testing.T) {
 	g := newGuest(t, Mount{Host: t.TempDir(), Guest: "/data"})
 	g.want(wasi.Success, "fd_prestat_get", root, answer)
@@ -265,75 +130,14 @@ func TestNoFollow(t *testing.T) {
 	g.want(wasi.Inval, "path_readlink", root, a, n, answer, 10, result)
 }
 
-func TestReadAndWrite(t *testing.T) {
-	dir := directory(t, map[string]string{"a": "0123456789"})
-	g := newGuest(t, Mount{Host: dir, Guest: "/d", Write: true})
-	fd := g.open("d/a", toWrite)
-	vec, n := g.vectors([2]uint64{answer, 3}, [2]uint64{answer + 100, 0}, [2]uint64{answer + 200, 4})
-	g.want(wasi.Success, "fd_read", fd, vec, n, result)
-	if got := g.read(answer, 3) + g.read(answer+200, 4); got != "0123456" || g.u32(result) != 7 {
-		t.Errorf("%q, %d", got, g.u32(result))
-	}
-	g.want(wasi.Success, "fd_tell", fd, answer)
-	if at := g.u64(answer); at != 7 {
-		t.Errorf("at %d", at)
-	}
-	g.want(wasi.Success, "fd_pread", fd, vec, n, 8, result)
-	if got := g.read(answer, 2); got != "89" || g.u32(result) != 2 {
-		t.Errorf("%q, %d", got, g.u32(result))
-	}
-	g.want(wasi.Success, "fd_pread", fd, vec, n, 10, result)
-	if g.u32(result) != 0 {
-		t.Errorf("%d bytes behind the end", g.u32(result))
-	}
-	abc, _ := g.text("abcdef")
-	vec, n = g.vectors([2]uint64{abc, 2}, [2]uint64{abc + 4, 2})
-	g.want(wasi.Success, "fd_write", fd, vec, n, result)
-	g.want(wasi.Success, "fd_pwrite", fd, vec, n, 0, result)
-	g.want(wasi.Success, "fd_seek", fd, 0, whenceCurrent, answer)
-	if at := g.u64(answer); at != 11 || g.wrote != 2 {
-		t.Errorf("at %d, %d writes", at, g.wrote)
-	}
-	if b, _ := os.ReadFile(filepath.Join(dir, "a")); string(b) != "abef456abef" {
-		t.Errorf("%q", b)
-	}
-	ro, wo := g.open("d/a", toRead), g.open("d/a", opened{rights: rightWrite})
-	g.want(wasi.Badf, "fd_write", ro, vec, n, result)
-	g.want(wasi.Badf, "fd_read", wo, vec, n, result)
-	g.want(wasi.Badf, "fd_filestat_set_size", ro, 1)
-	g.want(wasi.Isdir, "fd_read", root, vec, n, result)
-	g.want(wasi.Inval, "fd_pread", fd, vec, n, 1<<63, result)
-	g.want(wasi.Inval, "fd_pwrite", fd, vec, n, 1<<63, result)
-	g.want(wasi.Fault, "fd_read", fd, vec, n, pageSize-3)
-	g.want(wasi.Fault, "fd_write", fd, pageSize-7, 1, result)
-	bad, one := g.vectors([2]uint64{pageSize - 1, 2})
-	g.want(wasi.Fault, "fd_read", fd, bad, one, result)
-	g.want(wasi.Fault, "fd_write", fd, bad, one, result)
-}
-
 // TestTransfer has one read and one write of more than is moved at a time.
-func TestTransfer(t *testing.T) {
-	text := strings.Repeat("x", MaxTransfer+1)
-	dir := directory(t, map[string]string{"a": text})
-	g := newGuest(t, Mount{Host: dir, Guest: "/d", Write: true})
-	vec, n := g.vectors([2]uint64{0, pageSize / 2}, [2]uint64{0, pageSize / 2}, [2]uint64{0, 100})
-	fd := g.open("d/a", toWrite)
-	g.want(wasi.Success, "fd_read", fd, vec, n, pageSize-8)
-	if got := g.u32(pageSize - 8); got != MaxTransfer {
-		t.Errorf("%d bytes", got)
-	}
-	g.want(wasi.Success, "fd_write", fd, vec, n, pageSize-8)
-	if got := g.u32(pageSize - 8); got != MaxTransfer {
-		t.Errorf("%d bytes", got)
-	}
-}
-
 func TestReaddir(t *testing.T) {
 	files := map[string]string{}
 	for i := range 10 {
 		files[fmt.Sprintf("file-%d", 9-i)] = ""
 	}
-	g := newGuest(t, Mount{Host: directory(t, files), Guest: "/d"}, Mount{Guest: "/s", Scratch: true})
+	g := newGuest(t, Mount{Host: directory(t, files), Guest: "/d"},
+		Mount{Guest: "/s", Scratch: true})
 	fd := g.open("d", toRead)
 	for _, size := range []uint64{25, 40, 64, 1000} { // each of which cuts elsewhere
 		var names []string
@@ -357,7 +161,8 @@ func TestReaddir(t *testing.T) {
 				size++ // as guests do when not one entry fits
 			}
 		}
-		if got := strings.Join(names, " "); got != ". .. file-0 file-1 file-2 file-3 file-4 file-5 file-6 file-7 file-8 file-9" {
+		if got := strings.Join(names,
+			" "); got != ". .. file-0 file-1 file-2 file-3 file-4 file-5 file-6 file-7 file-8 file-9" {
 			t.Errorf("%d: %s", size, got)
 		}
 	}
@@ -421,144 +226,20 @@ func TestRenumber(t *testing.T) {
 	}
 }
 
-func TestStat(t *testing.T) {
-	dir := directory(t, map[string]string{"a": "text"})
-	g := newGuest(t, Mount{Host: dir, Guest: "/d", Write: true}, Mount{Host: dir, Guest: "/r"})
-	info, err := os.Stat(filepath.Join(dir, "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd := g.open("d/a", toWrite)
-	g.want(wasi.Success, "fd_filestat_get", fd, answer)
-	if kind, size, when := g.read(answer+16, 1), g.u64(answer+32), g.u64(answer+48); kind != "\x04" || size != 4 ||
-		when != uint64(info.ModTime().UnixNano()) || g.u64(answer+8) == 0 {
-		t.Errorf("%q, %d, %d", kind, size, when)
-	}
-	when := uint64(time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC).UnixNano())
-	modified := func() uint64 { g.call("fd_filestat_get", fd, answer); return g.u64(answer + 48) }
-	g.want(wasi.Success, "fd_filestat_set_times", fd, 0, when, setModified)
-	if got := modified(); got != when {
-		t.Errorf("%d, not %d", got, when)
-	}
-	g.want(wasi.Success, "fd_filestat_set_times", fd, when, 0, setAccess)
-	if got := modified(); got != when {
-		t.Errorf("%d, not %d", got, when)
-	}
-	g.want(wasi.Success, "path_filestat_set_times", root, 0, g.at(0, "d/a")[1], 3, 0, 0, setModifiedNow)
-	if got := modified(); got <= when {
-		t.Errorf("%d", got)
-	}
-	g.want(wasi.Success, "fd_filestat_set_times", g.open("d", toRead), 0, when, setModified)
-	g.want(wasi.Inval, "fd_filestat_set_times", fd, 0, 0, setModified|setModifiedNow)
-	g.want(wasi.Inval, "fd_filestat_set_times", fd, 0, 0, 1<<4)
-	g.want(wasi.Inval, "fd_filestat_set_times", fd, 0, 1<<63, setModified)
-	g.want(wasi.Perm, "fd_filestat_set_times", root, 0, 0, setModifiedNow)
-	g.want(wasi.Rofs, "fd_filestat_set_times", g.open("r/a", toRead), 0, 0, setModifiedNow)
-	g.want(wasi.Rofs, "fd_filestat_set_times", g.open("r", toRead), 0, 0, setModifiedNow)
-
-	g.want(wasi.Success, "fd_fdstat_get", fd, answer)
-	if g.read(answer, 1) != "\x04" || g.u64(answer+8)&(rightRead|rightWrite) != rightRead|rightWrite {
-		t.Errorf("rights %x", g.u64(answer+8))
-	}
-	g.want(wasi.Success, "fd_fdstat_get", g.open("r", toRead), answer)
-	if g.read(answer, 1) != "\x03" || g.u64(answer+16)&rightWrite != 0 {
-		t.Errorf("rights %x", g.u64(answer+16))
-	}
-	g.want(wasi.Success, "fd_fdstat_get", root, answer)
-	if g.u64(answer+16)&rightWrite == 0 {
-		t.Errorf("rights %x", g.u64(answer+16))
-	}
-	g.want(wasi.Success, "fd_fdstat_set_flags", fd, flagNonblock)
-	g.want(wasi.Notsup, "fd_fdstat_set_flags", fd, flagAppend)
-	g.want(wasi.Inval, "fd_fdstat_set_flags", fd, 1<<5)
-}
-
-func TestOthers(t *testing.T) {
-	g := newGuest(t, Mount{Host: directory(t, map[string]string{"a": "text"}), Guest: "/d", Write: true, Bytes: 10, Files: 1})
-	fd, ro := g.open("d/a", toWrite), g.open("d/a", toRead)
-	size := func() uint64 { g.call("fd_filestat_get", fd, answer); return g.u64(answer + 32) }
-	g.want(wasi.Success, "fd_allocate", fd, 2, 8)
-	g.want(wasi.Success, "fd_allocate", fd, 0, 3)
-	if size() != 10 {
-		t.Errorf("%d bytes", size())
-	}
-	g.want(wasi.Success, "fd_allocate", fd, 4, 10)
-	g.want(wasi.Dquot, "fd_allocate", fd, 4, 11)
-	g.want(wasi.Inval, "fd_allocate", fd, 0, 0)
-	g.want(wasi.Inval, "fd_allocate", fd, 1<<62, 1<<62)
-	g.want(wasi.Badf, "fd_allocate", ro, 0, 1)
-	g.want(wasi.Isdir, "fd_allocate", root, 0, 1)
-	g.want(wasi.Success, "fd_advise", fd, 0, 0, 5)
-	g.want(wasi.Inval, "fd_advise", fd, 0, 0, 6)
-	g.want(wasi.Isdir, "fd_advise", root, 0, 0, 0)
-	g.want(wasi.Success, "fd_sync", fd)
-	g.want(wasi.Success, "fd_datasync", ro)
-	g.want(wasi.Success, "poll_oneoff", fd)
-	g.want(wasi.Badf, "poll_oneoff", 99)
-	g.want(wasi.Isdir, "fd_seek", root, 0, whenceSet, answer)
-	g.want(wasi.Inval, "fd_seek", fd, 0, 3, answer)
-	g.want(wasi.Inval, "fd_seek", fd, math.MaxUint64, whenceSet, answer)
-	g.want(wasi.Success, "fd_seek", fd, 1, whenceSet, answer)
-	g.want(wasi.Inval, "fd_seek", fd, math.MaxInt64, whenceCurrent, answer)
-	g.want(wasi.Isdir, "fd_tell", root, answer)
-	g.want(wasi.Notsup, "fd_fdstat_set_rights", fd, 0, 0)
-	for name, params := range map[string][]uint64{
-		"path_open":         {root, 1, g.at(0, "d/a")[1], 3, 0, rightRead, 0, 1 << 5, result},
-		"path_link":         {root, 0, 0, 0, root, 0, 0},
-		"path_filestat_get": {root, 0, pageSize, 1, answer},
-	} {
-		want := map[string]wasi.Errno{"path_open": wasi.Inval, "path_link": wasi.Perm, "path_filestat_get": wasi.Fault}
-		g.want(want[name], name, params...)
-	}
-	for _, how := range []opened{{openDirectory | openCreate, rightRead, 0}, {openDirectory, rightRead, 0}} {
-		if _, e := g.tryOpen(root, "d/a", how); e != wasi.Notdir {
-			t.Errorf("%+v: %d", how, e)
-		}
-	}
-	for _, test := range []struct {
-		how  opened
-		want wasi.Errno
-	}{
-		{opened{openCreate | openExclusive, rightRead, 0}, wasi.Exist}, {toWrite, wasi.Isdir},
-		{opened{openTruncate, rightRead, 0}, wasi.Isdir}, {opened{openDirectory, rightRead, 0}, wasi.Success},
-		{opened{openCreate, rightRead, 0}, wasi.Isdir},
-	} {
-		for _, path := range []string{"d", "."} {
-			if _, e := g.tryOpen(root, path, test.how); e != test.want {
-				t.Errorf("%s %+v: %d, want %d", path, test.how, e, test.want)
-			}
-		}
-	}
-}
-
 // TestAppends has two descriptors append to one file, each behind what the other wrote.
-func TestAppends(t *testing.T) {
-	dir := directory(t, map[string]string{"log": ""})
-	g := newGuest(t, Mount{Host: dir, Guest: "/d", Write: true, Bytes: 8, Files: 1})
-	how := opened{rights: rightWrite, flags: flagAppend | flagSync}
-	a, b := g.open("d/log", how), g.open("d/log", how)
-	x, _ := g.text("xx")
-	vec, n := g.vectors([2]uint64{x, 2})
-	for _, fd := range []uint64{a, b, a, b} {
-		g.want(wasi.Success, "fd_write", fd, vec, n, result)
-	}
-	g.want(wasi.Dquot, "fd_write", a, vec, n, result)
-	if text, _ := os.ReadFile(filepath.Join(dir, "log")); string(text) != "xxxxxxxx" {
-		t.Errorf("%q", text)
-	}
-}
-
-// TestAnythingGoes calls every function with parameters that no honest guest has, over memory full of
-// such numbers and of paths. Nothing panics, every answer is an error number, and nothing changes
-// beside the mount.
+// TestAnythingGoes calls every function with parameters that no honest guest has, over memory full
+// of such numbers and of paths. Nothing panics, every answer is an error number, and nothing
+// changes beside the mount.
 func TestAnythingGoes(t *testing.T) {
-	top := directory(t, map[string]string{"data/a": "text", "data/d/b": "text", "data/d/c/d": "x", "secret": "keep"})
+	top := directory(t, map[string]string{"data/a": "text", "data/d/b": "text", "data/d/c/d": "x",
+		"secret": "keep"})
 	if err := os.Symlink("../secret", filepath.Join(top, "data", "out")); err != nil {
 		t.Fatal(err)
 	}
 	g := newGuest(t, Mount{Host: filepath.Join(top, "data"), Guest: "/m", Write: true},
 		Mount{Host: filepath.Join(top, "secret"), Guest: "/s"}, Mount{Guest: "/t", Scratch: true})
-	paths := []string{"m/a", "m/d", "m/d/b", "m/out", "m/../..", "m/d/../a", "m/new", "m", ".", "t/x", "t", "s", "../secret"}
+	paths := []string{"m/a", "m/d", "m/d/b", "m/out", "m/../..", "m/d/../a", "m/new", "m", ".",
+		"t/x", "t", "s", "../secret"}
 	functions := wasi.Functions(nil)
 	number := rapid.OneOf(
 		rapid.Uint64Range(0, 16),
@@ -612,7 +293,8 @@ func TestUsage(t *testing.T) {
 	for i, step := range []struct {
 		did, want bool
 	}{
-		{u.grow(10), true}, {u.grow(0), true}, {u.grow(1), false}, {u.grow(-5), true}, {u.grow(1), false},
+		{u.grow(10), true}, {u.grow(0), true}, {u.grow(1), false}, {u.grow(-5), true},
+		{u.grow(1), false},
 		{u.add(), true}, {u.add(), true}, {u.add(), false},
 	} {
 		if step.did != step.want {
@@ -636,18 +318,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestTypes(t *testing.T) {
-	for mode, want := range map[fs.FileMode]uint8{
-		0: typeRegular, 0o777: typeRegular, fs.ModeDir | 0o755: typeDirectory, fs.ModeSymlink: typeLink,
-		fs.ModeSocket: typeSocket, fs.ModeDevice: typeBlock, fs.ModeDevice | fs.ModeCharDevice: typeCharacter,
-		fs.ModeNamedPipe: typeUnknown, fs.ModeIrregular: typeUnknown,
-	} {
-		if got := typeOf(mode); got != want {
-			t.Errorf("%v: %d, want %d", mode, got, want)
-		}
-	}
-}
-
 // BenchmarkTable is what the host does for one call of WASI and, for reset, at the end of a call.
 func BenchmarkTable(b *testing.B) {
 	dir := b.TempDir()
@@ -664,7 +334,10 @@ func BenchmarkTable(b *testing.B) {
 	}
 	for name, work := range map[string]func(){
 		"reset unused": func() {},
-		"stat":         func() { g.call("path_filestat_get", root, lookupFollow, ptr, size, answer) },
+		"stat": func() {
+			g.call("path_filestat_get", root, lookupFollow, ptr, size,
+				answer)
+		},
 		"open, read, reset": func() {
 			g.call("fd_read", open(ptr, size, toRead), vec, n, result)
 		},

@@ -50,7 +50,8 @@ func (t *Table) path(mem api.Memory, fd, ptr, size uint64) (place, wasi.Errno) {
 	}
 	t.guest.Spend(len(b))
 	name := string(b)
-	at := place{guest: path.Join(d.guest, name), dir: d.dir, name: name, mount: d.mount, usage: d.usage}
+	at := place{guest: path.Join(d.guest, name), dir: d.dir, name: name, mount: d.mount,
+		usage: d.usage}
 	if d.node != nil {
 		return t.walk(d.node, at)
 	}

@@ -26,8 +26,8 @@ type Guest struct {
 	Away  func(work func()) // does work that the guest waits for; its memory is left alone
 	Spend func(bytes int)   // prices bytes that are about to be moved; it may not return
 	Wrote func()            // something changed that outlives the call
-	// Missing tells people of a path that is not there, once a call, and whether it lies outside all
-	// mounts.
+	// Missing tells people of a path that is not there, once a call, and whether it lies outside
+	// all mounts.
 	Missing func(text string, outside bool)
 	Trouble func(error) // the host's own, with cleaning up
 }
@@ -161,7 +161,10 @@ var byDescriptor = map[string]func(*Table, api.Memory, *descriptor, []uint64) wa
 	"fd_sync":               (*Table).fdSync,
 	"fd_tell":               (*Table).fdTell,
 	"fd_write":              (*Table).fdWrite,
-	"poll_oneoff":           func(*Table, api.Memory, *descriptor, []uint64) wasi.Errno { return wasi.Success },
+	"poll_oneoff": func(*Table, api.Memory, *descriptor,
+		[]uint64) wasi.Errno {
+		return wasi.Success
+	},
 }
 
 var byPath = map[string]func(*Table, api.Memory, []uint64) wasi.Errno{

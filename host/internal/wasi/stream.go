@@ -151,8 +151,8 @@ func fdWrite(s *State, st stream, mem api.Memory, p []uint64) Errno {
 	return Success
 }
 
-// Vectors is the list of ranges at a pointer, cut to MaxVectors: pointer and length of each, 32 bits
-// each. All that it names lies in memory. What the list costs is spent first.
+// Vectors is the list of ranges at a pointer, cut to MaxVectors: pointer and length of each, 32
+// bits each. All that it names lies in memory. What the list costs is spent first.
 func Vectors(mem api.Memory, ptr, count uint64, spend func(bytes int)) ([]byte, Errno) {
 	if _, ok := View(mem, ptr, uint64(uint32(count))*VectorSize); !ok {
 		return nil, Fault

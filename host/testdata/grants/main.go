@@ -1,5 +1,5 @@
-// Plugin grants is the guest of the host's tests that uses what can be granted: files, http, kv, the
-// environment.
+// Plugin grants is the guest of the host's tests that uses what can be granted: files, http, kv,
+// the environment.
 package main
 
 import (
@@ -33,7 +33,10 @@ func init() {
 		KV:   &abi.KVNeed{Optional: true},
 	})
 	pdk.Register(pdk.Tool{Name: "run"}, run)
-	pdk.Register(pdk.Tool{Name: "echo"}, func(_ *pdk.Call, in script) (script, error) { return in, nil })
+	pdk.Register(pdk.Tool{Name: "echo"}, func(_ *pdk.Call, in script) (script, error) {
+		return in,
+			nil
+	})
 	pdk.Register(pdk.Tool{Name: "send"}, send)
 	_, early := os.ReadFile("/data/early")
 	loading = outcome("read", early)
@@ -343,7 +346,8 @@ func send(c *pdk.Call, in sending) (received, error) {
 	if err != nil {
 		return received{}, err
 	}
-	out := received{Status: resp.Status, URL: resp.URL, Body: string(resp.Body), Cut: resp.Truncated}
+	out := received{Status: resp.Status, URL: resp.URL, Body: string(resp.Body),
+		Cut: resp.Truncated}
 	for _, h := range resp.Headers {
 		out.Headers = append(out.Headers, []string{h.Name, h.Value})
 	}

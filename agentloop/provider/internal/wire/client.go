@@ -137,7 +137,7 @@ func (c *Client) name(err error, tries int) error {
 
 func (c *Client) log(ctx context.Context, err error, try int, wait time.Duration) {
 	if c.opts.Logger != nil {
-		c.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "the provider is asked again",
+		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "the provider is asked again",
 			slog.String("provider", c.api.Name), slog.String("host", c.base.Host),
 			slog.Int("try", try), slog.Duration("wait", wait), slog.Any("error", err))
 	}

@@ -29,7 +29,8 @@ import (
 func Plugin(t *testing.T, g host.Grants, config map[string]abi.Raw) *host.Module {
 	t.Helper()
 	wasm := hosttest.GoPlugin(t, ".")
-	return hosttest.Compile(t, hosttest.CachedEngine(t), wasm, host.Policy{Grants: g, Config: config})
+	return hosttest.Compile(t, hosttest.CachedEngine(t), wasm,
+		host.Policy{Grants: g, Config: config})
 }
 
 // Refused gives what an operator is told of the plugin, called name, when it is granted nothing.
@@ -54,8 +55,8 @@ func Refused(t *testing.T, name string) string {
 	return ""
 }
 
-// Call calls a tool with JSON under a key, "" for none, and gives its JSON result. A failure that the
-// tool reports is an *abi.Failure.
+// Call calls a tool with JSON under a key, "" for none, and gives its JSON result. A failure that
+// the tool reports is an *abi.Failure.
 func Call(t *testing.T, m *host.Module, tool, args, key string) (string, error) {
 	t.Helper()
 	input, err := transcode.AppendMsgpack(nil, []byte(args))
@@ -78,8 +79,8 @@ func Call(t *testing.T, m *host.Module, tool, args, key string) (string, error) 
 	return string(text), err
 }
 
-// Serve serves h on the loopback interface, and gives a client's options with which every name leads
-// there, and a rule for one of them.
+// Serve serves h on the loopback interface, and gives a client's options with which every name
+// leads there, and a rule for one of them.
 func Serve(t *testing.T, name string, h http.HandlerFunc) (rule egress.Rule, opts egress.Options) {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -103,7 +104,8 @@ func Client(t *testing.T, opts egress.Options) *egress.Client {
 
 // resolver says of every name that it is at one address. Nothing leaves the process.
 func resolver(at netip.Addr) *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn,
+		error) {
 		ours, theirs := net.Pipe()
 		go func() {
 			defer ours.Close()

@@ -1,0 +1,208 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// mergeJSON adds an entry to a file, or replaces the one of its name.
+func (c *Client) mergeJSON(content string, e *Entry, replace bool) (string, Did, error) {
+	text, marked := strings.CutPrefix(content, "\ufeff")
+	if strings.TrimSpace(text) == "" {
+		return c.Snippet(e), Added, nil
+	}
+	d, err := parseJSON(text)
+	if err != nil {
+		return "", "", err
+	}
+	if !c.comments && !d.root.IsStandard() {
+		return "", "", fmt.Errorf("it has comments or trailing commas, which %s does not read", c.Title)
+	}
+	path := append(d.serversPath(c), e.Name)
+	edited, did, err := d.set(path, c.entry(e), replace)
+	if err != nil || did == Unchanged {
+		return content, did, err
+	}
+	if err := checkJSON(text, edited, path, c.entry(e)); err != nil {
+		return "", "", err
+	}
+	if marked {
+		edited = "\ufeff" + edited
+	}
+	return edited, did, nil
+}
+
+// document is JSON, perhaps with comments and trailing commas, and how it is laid out.
+type document struct {
+	text          string
+	root          hujson.Value
+	unit, newline string
+}
+
+func parseJSON(text string) (*document, error) {
+	root, err := hujson.Parse([]byte(text))
+	if err != nil {
+		return nil, errors.New("it is not JSON: " + strings.TrimPrefix(err.Error(), "hujson: "))
+	}
+	d := &document{text: text, root: root, unit: "  ", newline: "\n"}
+	if strings.Contains(text, "\r\n") {
+		d.newline = "\r\n"
+	}
+	if o, ok := root.Value.(*hujson.Object); ok && len(o.Members) > 0 {
+		if own, ok := ownLine(o.Members[0].Name.BeforeExtra); ok && own != "" {
+			d.unit = own
+		}
+	}
+	return d, nil
+}
+
+// serversPath is where the servers of this file are. The second version of OpenCode has them one
+// object further in, and still reads the first one's files.
+func (d *document) serversPath(c *Client) []string {
+	if c.Name == "opencode" {
+		if v := d.root.Find("/mcp/servers"); v != nil && v.Find("/type") == nil {
+			return []string{"mcp", "servers"}
+		}
+	}
+	return append([]string(nil), c.path...)
+}
+
+// set gives the text with value at path.
+func (d *document) set(path []string, value any, replace bool) (string, Did, error) {
+	at := d.root
+	for i, name := range path {
+		where := strings.Join(path[:i], ".")
+		if where == "" {
+			where = "the file"
+		}
+		o, ok := at.Value.(*hujson.Object)
+		if !ok {
+			return "", "", fmt.Errorf("%s is no object", where)
+		}
+		found, count := hujson.Value{}, 0
+		for _, m := range o.Members {
+			if m.Name.Value.(hujson.Literal).String() == name {
+				found, count = m.Value, count+1
+			}
+		}
+		switch count {
+		case 0:
+			return d.insert(at, o, name, under(value, path[i+1:]...)), Added, nil
+		case 1:
+			at = found
+		default:
+			return "", "", fmt.Errorf("%s has %q twice", where, name)
+		}
+	}
+	if same(at, value) {
+		return d.text, Unchanged, nil
+	}
+	if !replace {
+		return "", "", &ExistsError{Name: path[len(path)-1]}
+	}
+	return d.text[:at.StartOffset] + encode(value, d.indentOf(at), d.unit, d.newline) +
+		d.text[at.EndOffset:], Replaced, nil
+}
+
+// same reports whether v means value.
+func same(v hujson.Value, value any) bool {
+	v = v.Clone()
+	v.Standardize()
+	return reflect.DeepEqual(meaning(v.Pack()), meaning([]byte(encode(value, "", "", "\n"))))
+}
+
+// insert gives the text with a new last member of an object.
+func (d *document) insert(at hujson.Value, o *hujson.Object, name string, value any) string {
+	body := d.text[:at.EndOffset-1] // up to the brace
+	head := strings.TrimRight(body, " \t\r\n")
+	gap, tail := body[len(head):], d.text[at.EndOffset-1:]
+	before, after := "", ""
+	if n := len(o.Members); n > 0 {
+		last := o.Members[n-1].Value
+		if last.AfterExtra != nil { // a comma is behind the last member
+			after = ","
+		} else {
+			head = head[:last.EndOffset] + "," + head[last.EndOffset:]
+		}
+		if !strings.Contains(d.text[at.StartOffset:at.EndOffset], "\n") {
+			var flat bytes.Buffer
+			_ = json.Compact(&flat, []byte(encode(value, "", "", "\n"))) // it is JSON
+			return head + " " + encode(name, "", "", "") + ": " + flat.String() + after + gap + tail
+		}
+	}
+	outer := d.indentOf(at)
+	inner := outer + d.unit
+	if len(o.Members) > 0 {
+		if own, ok := ownLine(o.Members[0].Name.BeforeExtra); ok {
+			inner = own
+		}
+	}
+	before = d.newline + inner + encode(name, "", "", "") + ": "
+	if !strings.Contains(gap, "\n") {
+		gap = d.newline + outer
+	}
+	return head + before + encode(value, inner, d.unit, d.newline) + after + gap + tail
+}
+
+// indentOf is the white space with which the line begins that a value begins on.
+func (d *document) indentOf(v hujson.Value) string {
+	line := d.text[strings.LastIndexByte(d.text[:v.StartOffset], '\n')+1:]
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+}
+
+// ownLine gives the white space before something that begins a line.
+func ownLine(extra hujson.Extra) (string, bool) {
+	i := bytes.LastIndexByte(extra, '\n')
+	if i < 0 || len(bytes.Trim(extra[i+1:], " \t")) > 0 {
+		return "", false
+	}
+	return string(extra[i+1:]), true
+}
+
+// checkJSON tells why edited does not mean what text means with value at path.
+func checkJSON(text, edited string, path []string, value any) error {
+	want, errWas := standard(text)
+	have, errIs := standard(edited)
+	if err := errors.Join(errWas, errIs); err != nil {
+		return err
+	}
+	o, _ := want.(map[string]any)
+	for _, name := range path[:len(path)-1] {
+		next, ok := o[name].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			o[name] = next
+		}
+		o = next
+	}
+	o[path[len(path)-1]] = meaning([]byte(encode(value, "", "", "\n")))
+	if !reflect.DeepEqual(want, have) {
+		return errors.New("it cannot be added to without changing something else in it")
+	}
+	return nil
+}
+
+func standard(text string) (any, error) {
+	b, err := hujson.Standardize([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return meaning(b), nil
+}
+
+// meaning decodes JSON that is known to be some, with numbers as they are written.
+func meaning(b []byte) any {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return err
+	}
+	return v
+}

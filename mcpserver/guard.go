@@ -1,0 +1,175 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"golang.org/x/sync/semaphore"
+)
+
+// guard decides which requests get to the protocol at all.
+type guard struct {
+	log     *slog.Logger
+	tokens  tokens
+	hosts   []string
+	onlyOwn bool // requests from this machine only
+}
+
+func newGuard(log *slog.Logger, h HTTP) (*guard, error) {
+	g := &guard{log: log, onlyOwn: h.NoAuth}
+	for _, host := range h.Hosts {
+		g.hosts = append(g.hosts, strings.ToLower(host))
+	}
+	switch {
+	case h.NoAuth && h.Granted:
+		return nil, errors.New("without a token everybody on this machine could use what the tools " +
+			"were granted: use a token")
+	case h.NoAuth && len(h.Tokens) > 0:
+		return nil, errors.New("a token and no authentication: want one of them")
+	case !h.NoAuth && len(h.Tokens) == 0:
+		return nil, errors.New("a token is missing")
+	}
+	for _, token := range h.Tokens {
+		if err := checkToken(token); err != nil {
+			return nil, err
+		}
+		g.tokens = append(g.tokens, sha256.Sum256([]byte(token)))
+	}
+	return g, nil
+}
+
+// admit lets in requests that address this server by a name of its own and that no page of another
+// site has sent.
+func (g *guard) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		why := ""
+		switch {
+		case g.onlyOwn && !isLocal(r):
+			why = "only for this machine"
+		case !g.knows(r.Host):
+			why = "unknown host"
+		case !sameOrigin(r):
+			why = "foreign origin"
+		}
+		if why != "" {
+			g.log.Warn("request refused: "+why, "host", r.Host, "origin", r.Header.Get("Origin"),
+				"from", r.RemoteAddr)
+			http.Error(w, why, http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authenticate lets in requests with a token.
+func (g *guard) authenticate(next http.Handler) http.Handler {
+	verify := func(_ context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
+		owner := g.tokens.owner(token)
+		if owner == "" {
+			g.log.Warn("request refused: wrong token", "from", r.RemoteAddr)
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: owner}, nil
+	}
+	passed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Del("Www-Authenticate")
+		next.ServeHTTP(w, r)
+	})
+	check := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{
+		AllowMissingExpiration: true,
+	})(passed)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Www-Authenticate", "Bearer")
+		check.ServeHTTP(w, r)
+	})
+}
+
+// isLocal reports whether a request came in at a loopback address. One of which that is not known
+// did not.
+func isLocal(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && CheckAddr(addr.String()) == nil
+}
+
+// knows reports whether a Host header names this server.
+func (g *guard) knows(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	host = strings.ToLower(host)
+	return isLoopback(host) || slices.Contains(g.hosts, host)
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// sameOrigin reports whether a request has no Origin, as of a program that is no browser, or that
+// of this very server.
+func sameOrigin(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	return len(origins) == 1 &&
+		(origins[0] == "http://"+r.Host || origins[0] == "https://"+r.Host)
+}
+
+// bounded bounds how many requests there are at once and how long their peers may take.
+func bounded(next http.Handler) http.Handler {
+	requests := semaphore.NewWeighted(MaxRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !requests.TryAcquire(1) {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
+			return
+		}
+		defer requests.Release(1)
+		next.ServeHTTP(patience{w, http.NewResponseController(w)}, r)
+	})
+}
+
+// parseError is JSON-RPC's answer to what is no JSON.
+const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`
+
+// readBody reads a request's body, whole and in time, and makes sure that it is JSON and not too
+// deep for those who decode it recursively. It reports whether to go on; if not, it has answered.
+func readBody(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodPost {
+		return true
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(ReadBodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
+	_ = control.SetReadDeadline(time.Time{})
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		http.Error(w, tooLarge.Error(), http.StatusRequestEntityTooLarge)
+		return false
+	}
+	if err != nil {
+		http.Error(w, "the body did not arrive", http.StatusBadRequest)
+		return false
+	}
+	if !json.Valid(body) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, parseError)
+		return false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return true
+}

@@ -1,0 +1,85 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/wasmagent/wasmagent/plugins/excerpt"
+)
+
+// session is what the calls of one client share. Over HTTP, clients of the era without sessions
+// share one for each token.
+type session struct {
+	outputs excerpt.Store
+	running *semaphore.Weighted // a unit for each call
+	counted bool                // against Options.Sessions
+	life    context.Context     // calls end with it
+}
+
+func newSession(life context.Context, calls int) *session {
+	return &session{
+		outputs: excerpt.Store{Secret: true, Age: HandleAge, Keep: SessionKeep},
+		running: semaphore.NewWeighted(int64(calls)),
+		life:    life,
+	}
+}
+
+// sessionKey is where the context of a request has its session. The protocol's library makes the
+// contexts of a session's requests from the one that the session began with.
+type sessionKey struct{}
+
+func withSession(ctx context.Context, s *session) context.Context {
+	return context.WithValue(ctx, sessionKey{}, s)
+}
+
+func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*session) }
+
+// codeBusy is the JSON-RPC error of a session that does not begin because there are too many.
+const codeBusy = -32000
+
+// methods are those that the server has, besides notifications. The protocol's library also answers
+// for prompts and resources, of which there are none.
+var methods = []string{"initialize", "ping", "server/discover", "subscriptions/listen",
+	"logging/setLevel", "tools/list", "tools/call"}
+
+// admit lets the server's methods through, and counts the sessions that begin.
+func (s *Server) admit(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch {
+		case !slices.Contains(methods, method) && !strings.HasPrefix(method, "notifications/"):
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+				Message: fmt.Sprintf("method %q not found", method)}
+		case method == "initialize" && sessionOf(ctx).counted:
+			return s.begin(ctx, method, req, next)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// begin counts a session, until it ends, unless there are too many.
+func (s *Server) begin(ctx context.Context, method string, req mcp.Request,
+	next mcp.MethodHandler) (mcp.Result, error) {
+	if s.sessions.Add(1) > int64(s.opts.Sessions) {
+		s.sessions.Add(-1)
+		s.log.WarnContext(ctx, "session refused: too many", "max", s.opts.Sessions)
+		return nil, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(
+			"there are %d sessions, as many as may be; try again later", s.opts.Sessions)}
+	}
+	res, err := next(ctx, method, req)
+	if err != nil {
+		s.sessions.Add(-1)
+		return nil, err
+	}
+	session := req.GetSession().(*mcp.ServerSession)
+	go func() {
+		_ = session.Wait() // why it ended does not matter
+		s.sessions.Add(-1)
+	}()
+	return res, nil
+}
