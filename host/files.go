@@ -21,7 +21,8 @@ type Mount struct {
 	// Scratch is a directory that is empty at every call, and gone after it.
 	Scratch bool
 	// Bytes and Files are what the plugin may add: each call to a scratch directory, all calls
-	// together to one that it may write to, less what they remove. 0 is the default.
+	// together to one that it may write to, less what they remove, as long as the module is open. 0
+	// is the default.
 	Bytes int64 // DefaultMountBytes
 	Files int   // and directories and links, DefaultMountFiles
 }
@@ -60,6 +61,7 @@ func openMounts(list []Mount) (*mount.Set, error) {
 func (in *instance) filesGuest() mount.Guest {
 	return mount.Guest{
 		Ready: func() bool { return in.run.inCall() },
+		Look:  in.look,
 		Away:  in.away,
 		Spend: func(bytes int) { in.charge(uint64(bytes)) },
 		Wrote: func() { in.run.effects.Files++ },

@@ -164,9 +164,6 @@ func TestWritableMount(t *testing.T) {
 	}
 }
 
-// TestLinksThatWereThere has links that the operator's directory came with.
-// TestLinksThatTheGuestMakes tries to lead out, at once or later.
-// TestSpecialFiles has what must be neither opened nor waited for.
 // TestHeldOpen replaces a mounted directory: the guest stays with the one that was opened.
 func TestHeldOpen(t *testing.T) {
 	w := newWorld(t)
@@ -328,6 +325,7 @@ func TestMountsThatCannotBe(t *testing.T) {
 			"another mount lies inside"},
 		"a device": {[]host.Mount{{Host: "/dev/null", Guest: "/n"}},
 			"neither a directory nor"},
+		"a file as the root": {[]host.Mount{{Host: w.data + "/a.txt", Guest: "/"}}, "a file cannot be the guest's root"},
 		"scratch of a host's": {[]host.Mount{{Host: w.data, Guest: "/d", Scratch: true}},
 			"leave its path out"},
 		"negative": {[]host.Mount{{Host: w.data, Guest: "/d", Write: true, Bytes: -1}},

@@ -108,7 +108,8 @@ func (in *instance) log(mem guestMemory, args []uint64) int {
 		return 0
 	}
 	level := abi.Level(min(uint32(args[0]), uint32(abi.LevelError)))
-	in.say(level, in.clean(string(b[:min(len(b), maxLogLine)])))
+	text := in.clean(string(b[:min(len(b), maxLogLine+heldBack)])) // before a secret is cut in two
+	in.say(level, text[:min(len(text), maxLogLine)])
 	return 0
 }
 

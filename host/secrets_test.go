@@ -195,3 +195,52 @@ func (c *chest) isInNoReply(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+// keeper is an HTTP with a secret of its own.
+type keeper struct{ strangeHTTP }
+
+const kept = "0123456789abcdef"
+
+func (keeper) Secrets() []string        { return []string{"T"} }
+func (keeper) Scrub(text string) string { return strings.ReplaceAll(text, kept, "[secret T]") }
+
+// TestSecretAcrossWrites has a guest print a secret in pieces, where a line without an end is cut.
+func TestSecretAcrossWrites(t *testing.T) {
+	e := hosttest.Engine(t)
+	for _, kib := range []int32{0, 31, 32, 63, 64, 65, 128} {
+		call := hosttest.Then(hosttest.Times(kib, hosttest.Print(2, strings.Repeat("x", 1<<10))),
+			hosttest.Print(2, kept[:4]), hosttest.Print(2, kept[4:9]), hosttest.Print(2, kept[9:]),
+			hosttest.OK)
+		if kib == 0 {
+			call = hosttest.Then(hosttest.Print(2, kept[:4]), hosttest.Print(2, kept[4:]), hosttest.OK)
+		}
+		wasm := hosttest.Plugin{Name: fmt.Sprintf("p%d", kib), Call: call}.Bytes()
+		m := hosttest.Compile(t, e, wasm, host.Policy{Grants: host.Grants{HTTP: keeper{}}})
+		var out strings.Builder
+		obs := &host.Observer{Output: func(_ bool, b []byte) { out.Write(b) }}
+		_, stats, err := m.Call(t.Context(), hosttest.Ask("x"), obs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := out.String() + " " + stats.Stderr
+		if strings.Contains(all, kept) || !strings.HasSuffix(all, "[secret T]") {
+			t.Errorf("after %d KiB: ...%q", kib, all[max(0, len(all)-60):])
+		}
+	}
+}
+
+// TestSecretAtTheCut has a guest log a secret where its line is cut.
+func TestSecretAtTheCut(t *testing.T) {
+	const maxLogLine = 4 << 10
+	line := strings.Repeat("x", maxLogLine-12) + kept
+	wasm := hosttest.Plugin{Name: "p", Call: hosttest.Then(hosttest.Log(abi.LevelInfo, line), hosttest.OK)}.Bytes()
+	m := hosttest.Compile(t, hosttest.Engine(t), wasm, host.Policy{Grants: host.Grants{HTTP: keeper{}}})
+	var logged string
+	obs := &host.Observer{Log: func(_ abi.Level, text string) { logged = text }}
+	if _, _, err := m.Call(t.Context(), hosttest.Ask("x"), obs, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(logged) != maxLogLine-2 || strings.Contains(logged, kept[:4]) {
+		t.Errorf("%d bytes, ...%q", len(logged), logged[max(0, len(logged)-40):])
+	}
+}

@@ -35,8 +35,12 @@ func (s *stream) reset(limit int64, sink func(stderr bool, b []byte), clean func
 		head: s.head[:0], tail: s.tail[:0]}
 }
 
-// maxLine is how much of a line is waited for before secrets are looked for in it, in bytes.
-const maxLine = 32 << 10
+// How much of a line is waited for before secrets are looked for in it, and how much of it is then
+// kept for what may have begun at its end, in bytes: the longest secret, percent-encoded, fits.
+const (
+	maxLine  = 64 << 10
+	heldBack = 32 << 10
+)
 
 func (s *stream) Write(b []byte) (int, error) {
 	if s.clean == nil {
@@ -44,13 +48,15 @@ func (s *stream) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	s.line = append(s.line, b...)
-	if end := bytes.LastIndexByte(s.line, '\n') + 1; end > 0 || len(s.line) > maxLine {
-		if end == 0 {
-			end = len(s.line)
-		}
+	if end := bytes.LastIndexByte(s.line, '\n') + 1; end > 0 {
 		whole := s.clean(string(s.line[:end]))
 		s.line = append(s.line[:0], s.line[end:]...)
 		s.pass([]byte(whole))
+	} else if len(s.line) > maxLine {
+		clean := s.clean(string(s.line))
+		end := max(len(clean)-heldBack, 0)
+		s.line = append(s.line[:0], clean[end:]...)
+		s.pass([]byte(clean[:end]))
 	}
 	return len(b), nil
 }

@@ -28,5 +28,5 @@
 // approval.
 //
 // What a plugin may write to never holds, or lies in, a directory of plugins, the policy, the
-// state, the cache or the sessions: a plugin cannot give itself anything.
+// state, the cache, the sessions or what a secret comes from: a plugin cannot give itself anything.
 package policy

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wasmagent/wasmagent/host"
@@ -51,6 +52,22 @@ func keepOut(path string, kept []place) error {
 	return nil
 }
 
+// files are those that a secret comes from: the file itself, or the program and the files that it
+// is told of. Who could change them would choose what is sent, or what is run.
+func (s *secret) files() []string {
+	kind, rest, _ := strings.Cut(s.From, ":")
+	switch kind {
+	case "file":
+		return []string{rest}
+	case "cmd":
+		return slices.DeleteFunc(strings.Fields(rest), func(word string) bool {
+			info, err := os.Stat(word)
+			return err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(word)
+		})
+	}
+	return nil
+}
+
 // within tells whether a path is another one or lies below it. What is not there yet lies where it
 // would be made. Files are compared and not names, since one file can have several.
 func within(path, dir string) bool {
@@ -68,8 +85,12 @@ func within(path, dir string) bool {
 	}
 }
 
-// realPath is where a path leads, as far as it is there.
+// realPath is where a path leads, as far as it is there: from the root, so that all directories
+// above it are seen.
 func realPath(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
 	for at := path; ; at = filepath.Dir(at) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {
 			return filepath.Join(real, strings.TrimPrefix(path, at))

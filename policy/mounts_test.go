@@ -38,7 +38,7 @@ func TestKeptPlaces(t *testing.T) {
 		{"state", "it holds the state directory"}, {"state/kv", "it lies in the state directory"},
 		{"to-state", "it lies in the state directory"},
 		{"cache", "it holds the cache"},
-		{"data", "it holds a directory of wasmagent's"}, {"data/sessions", "it holds a directory"},
+		{"data", "it holds something of wasmagent's"}, {"data/sessions", "it holds something"},
 	} {
 		for _, mode := range []string{"rw", "ro"} {
 			w.write("[[plugins.fetch.files]]\nhost = \"$DIR/" + c.host + "\"\nguest = \"/x\"\nmode = \"" +
@@ -77,6 +77,65 @@ func TestKeptPlaceLater(t *testing.T) {
 	w.opts.Protect = []string{filepath.Join(w.dir, "data", "new")}
 	if _, err := w.decide(); err == nil || !strings.Contains(err.Error(), "it holds") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Places that are named from the working directory are kept as well, from all directories above.
+func TestKeptPlacesFromHere(t *testing.T) {
+	w := newWorld(t)
+	here := filepath.Join(w.dir, "data", "a", "b")
+	if err := os.MkdirAll(filepath.Join(here, "plugins"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(here)
+	grant := "[[plugins.fetch.files]]\nhost = \"$DIR/data\"\nguest = \"/x\"\nmode = \"rw\"\n"
+	refused := func(what string) {
+		t.Helper()
+		_, err := w.open().Review(&w.plugin, nil)
+		if err == nil || !strings.Contains(err.Error(), "it holds "+what) {
+			t.Errorf("%v, want %s", err, what)
+		}
+	}
+	w.write(grant)
+	w.opts.Protect = []string{"plugins"}
+	refused("something of wasmagent's")
+	w.opts.Protect = []string{"not-there-yet"}
+	refused("something of wasmagent's")
+	w.opts.Protect = nil
+	w.file = "own.toml"
+	w.write(grant)
+	refused("the policy")
+}
+
+// Who can change where a secret comes from chooses what is sent, or run.
+func TestSourcesOfSecretsAreKept(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"token", "give.sh"} {
+		if err := os.WriteFile(filepath.Join(w.dir, "data", name), []byte("x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const other = "[[plugins.other.http]]\nhost = \"example.org\"\n" +
+		"[[plugins.other.secrets]]\nname = \"t\"\nas = \"bearer\"\nhosts = [\"example.org\"]\nfrom = "
+	for _, c := range []struct{ from, mode, want string }{
+		{"file:$DIR/data/token", "rw", "it holds what a secret comes from"},
+		{"cmd:$DIR/data/give.sh now", "rw", "it holds what a secret comes from"},
+		{"cmd:/bin/sh $DIR/data/give.sh", "rw", "it holds what a secret comes from"},
+		{"file:$DIR/data/token", "ro", ""},
+		{"cmd:/bin/sh -c true", "rw", ""},
+		{"cmd:/bin/ls $DIR", "rw", ""}, // names what it looks at
+		{"env:TOKEN", "rw", ""},
+	} {
+		w.write(other + "\"" + c.from + "\"\n[[plugins.fetch.files]]\nhost = \"$DIR/data\"\n" +
+			"guest = \"/x\"\nmode = \"" + c.mode + "\"\n")
+		r, err := w.open().Review(&w.plugin, nil)
+		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) ||
+			c.want == "" && err != nil {
+			t.Errorf("%s %s: %v, want %q", c.from, c.mode, err, c.want)
+		}
+		if c.mode == "ro" && !strings.Contains(strings.Join(r.Warnings, " "), "can read what a secret") {
+			t.Errorf("a secret that the plugin can read: warnings %q", r.Warnings)
+		}
 	}
 }
 

@@ -28,8 +28,8 @@ type Options struct {
 	Optional bool   // a file that is not there is one that says nothing
 	StateDir string // approvals and what plugins keep; "" is the user's state directory
 	CacheDir string // of the loader; "" is the user's cache directory
-	// Protect lists more directories that no plugin may be given to write to: those of plugins and
-	// of sessions.
+	// Protect lists more directories and files that no plugin may be given to write to: those of
+	// plugins, sessions and ledgers.
 	Protect []string
 
 	// RootCAs and Resolver are those of the clients that carry plugins' requests; nil is the
@@ -213,7 +213,14 @@ func (p *Policy) kept(pl *loader.Plugin) []place {
 		all = append(all, place{"the sessions", p.doc.sessions})
 	}
 	for _, dir := range p.opts.Protect {
-		all = append(all, place{"a directory of wasmagent's", dir})
+		all = append(all, place{"something of wasmagent's", dir})
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.doc.Plugins)) {
+		for _, sec := range p.doc.Plugins[name].Secrets {
+			for _, file := range sec.files() {
+				all = append(all, place{"what a secret comes from", file})
+			}
+		}
 	}
 	return all
 }

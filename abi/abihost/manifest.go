@@ -3,6 +3,7 @@ package abihost
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -12,7 +13,7 @@ import (
 // MaxTools, MaxSchemaBytes, version 1, tool names by their pattern and each but once. Names,
 // versions, descriptions and reasons come out cleaned and cut at MaxTextChars, and so do titles and
 // descriptions inside schemas, which else are not looked into; hosts, paths and names of values
-// that cleaning would change are refused. Unknown keys are ignored.
+// that could be taken for more than that are refused. Unknown keys are ignored.
 //
 // It returns a *transcode.SyntaxError for bytes that are not msgpack and a *FieldError for the
 // rest.
@@ -121,18 +122,33 @@ func (d *decoder) needs(v any) abi.Needs {
 	return n
 }
 
+// What a need may be made of. An operator is told what to type to grant it: nothing in it may read
+// as more than the name that it is.
+var (
+	needHost   = regexp.MustCompile(`^[\pL\pN.*:\[\]_-]+$`)
+	needMethod = regexp.MustCompile(`^[A-Za-z-]+$`)
+	needGuest  = regexp.MustCompile(`^/[^:]*$`)
+	needName   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
+)
+
 func (d *decoder) httpNeed(f object) abi.HTTPNeed {
-	return abi.HTTPNeed{
-		Host:     f.word("host", required),
+	n := abi.HTTPNeed{
+		Host:     f.name("host", needHost),
 		Methods:  f.words("methods", maxNeeds),
 		Reason:   f.text("reason", optional),
 		Optional: f.bool("optional"),
 	}
+	for i, method := range n.Methods {
+		if !needMethod.MatchString(method) {
+			f.fail(fmt.Sprintf("methods[%d]", i), "%s is no method", quote(method))
+		}
+	}
+	return n
 }
 
 func (d *decoder) fileNeed(f object) abi.FileNeed {
 	n := abi.FileNeed{
-		Guest:    f.word("guest", required),
+		Guest:    f.name("guest", needGuest),
 		Mode:     f.string("mode", required),
 		Optional: f.bool("optional"),
 	}
@@ -144,8 +160,17 @@ func (d *decoder) fileNeed(f object) abi.FileNeed {
 
 func (d *decoder) valueNeed(f object) abi.ValueNeed {
 	return abi.ValueNeed{
-		Name:        f.word("name", required),
+		Name:        f.name("name", needName),
 		Default:     f.word("default", optional),
 		Description: f.text("description", optional),
 	}
+}
+
+// name is a word that a person may be told to type.
+func (f object) name(key string, pattern *regexp.Regexp) string {
+	s := f.word(key, required)
+	if s != "" && !pattern.MatchString(s) {
+		f.fail(key, "%s must match %s", quote(s), pattern)
+	}
+	return s
 }

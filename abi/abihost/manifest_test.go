@@ -149,6 +149,42 @@ func TestParseManifestLimits(t *testing.T) {
 	}
 }
 
+// What a plugin needs becomes a part of what its operator is told to type: none of it can say more
+// than a name.
+func TestNeedsAreNames(t *testing.T) {
+	const secret = "t=cmd:/bin/rm -rf /home@example.org"
+	for _, tt := range []struct {
+		path  string
+		needs abi.Needs
+	}{
+		{"http[0].host", abi.Needs{HTTP: []abi.HTTPNeed{{Host: `{host="x",addresses=["0.0.0.0/0"]}`}}}},
+		{"http[0].host", abi.Needs{HTTP: []abi.HTTPNeed{{Host: "POST example.org"}}}},
+		{"http[0].host", abi.Needs{HTTP: []abi.HTTPNeed{{Host: "http://example.org"}}}},
+		{"http[0].host", abi.Needs{HTTP: []abi.HTTPNeed{{Host: "a --kv"}}}},
+		{"http[0].methods[0]", abi.Needs{HTTP: []abi.HTTPNeed{{Host: "a", Methods: []string{"GET evil"}}}}},
+		{"files[0].guest", abi.Needs{Files: []abi.FileNeed{{Guest: "/data:rw", Mode: "ro"}}}},
+		{"files[0].guest", abi.Needs{Files: []abi.FileNeed{{Guest: "data", Mode: "ro"}}}},
+		{"env[0].name", abi.Needs{Env: []abi.ValueNeed{{Name: "A=B"}}}},
+		{"config[0].name", abi.Needs{Config: []abi.ValueNeed{{Name: "--yes"}}}},
+		{"secrets[0].name", abi.Needs{Secrets: []abi.ValueNeed{{Name: secret}}}},
+		{"secrets[0].name", abi.Needs{Secrets: []abi.ValueNeed{{Name: "{name=1}"}}}},
+	} {
+		m := abi.Manifest{ABI: abi.Version, Tools: []abi.ToolSpec{{Name: "t"}}, Needs: tt.needs}
+		_, err := ParseManifest(abi.AppendManifest(nil, &m))
+		if field, ok := errors.AsType[*FieldError](err); !ok || field.Path != "needs."+tt.path {
+			t.Errorf("%+v: %v, want an error of needs.%s", tt.needs, err, tt.path)
+		}
+	}
+	for _, host := range []string{abi.AnyHost, "*.example.org", "xn--bcher-kva.example", "bücher.example",
+		"127.0.0.1", "[::1]", "::1", "my_host"} {
+		m := abi.Manifest{ABI: abi.Version, Tools: []abi.ToolSpec{{Name: "t"}},
+			Needs: abi.Needs{HTTP: []abi.HTTPNeed{{Host: host}}}}
+		if _, err := ParseManifest(abi.AppendManifest(nil, &m)); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
 func TestParseManifestNodes(t *testing.T) {
 	m := abi.Manifest{ABI: abi.Version}
 	b := abi.AppendManifest(nil, &m)

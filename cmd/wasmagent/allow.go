@@ -116,7 +116,7 @@ func (a *app) allow(ctx context.Context, name string, add *policy.Additions, yes
 }
 
 func newAllowJSON(r *policy.Review) (*allowJSON, error) {
-	imports, err := hostImports(r.Plugin.Path)
+	imports, err := hostImports(r.Plugin)
 	if err != nil {
 		return nil, err
 	}

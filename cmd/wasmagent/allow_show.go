@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
@@ -137,11 +138,15 @@ func (a *app) showAllowed(ctx context.Context, pl *loader.Plugin, j *allowJSON) 
 	return nil
 }
 
-// hostImports lists what a plugin imports from this program, and from whom else.
-func hostImports(path string) ([]string, error) {
-	wasm, err := readPlugin(path)
+// hostImports lists what a plugin imports from this program, and from whom else. The file must still
+// be the one that is about to be allowed.
+func hostImports(pl *loader.Plugin) ([]string, error) {
+	wasm, err := readPlugin(pl.Path)
 	if err != nil {
 		return nil, err
+	}
+	if found := fmt.Sprintf("sha256:%x", sha256.Sum256(wasm)); found != pl.Digest {
+		return nil, &loader.ChangedError{Listed: pl.Digest, Found: found}
 	}
 	facts, err := host.Inspect(wasm)
 	if err != nil {

@@ -2,8 +2,13 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/loader"
 )
 
 // All but yes is no, also the end of the input, and an answer that goes on for ever.
@@ -25,5 +30,18 @@ func TestAsk(t *testing.T) {
 		if shown.String() != `Allow fetch\u001b[2J? [y/N] ` {
 			t.Errorf("asks %q", shown.String())
 		}
+	}
+}
+
+// What is shown of a file is of the one that is allowed, and not of one that was put there for the
+// look.
+func TestImportsAreOfTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "t.wasm")
+	if err := os.WriteFile(file, hosttest.Tiny("t"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := hostImports(&loader.Plugin{Path: file, Digest: "sha256:of another"})
+	if _, ok := errors.AsType[*loader.ChangedError](err); !ok {
+		t.Errorf("%v", err)
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/wasmagent/wasmagent/policy"
 )
 
@@ -24,7 +26,8 @@ func (a *app) openPolicy() (*policy.Policy, error) {
 	if err != nil {
 		dirs = nil // a command that names a file needs none
 	}
-	return policy.Open(a.policyFile(), &policy.Options{Optional: a.configFile == "", Protect: dirs})
+	protect := append(slices.Clone(dirs), a.ledgerPath())
+	return policy.Open(a.policyFile(), &policy.Options{Optional: a.configFile == "", Protect: protect})
 }
 
 func (a *app) policyFile() string {

@@ -9,8 +9,9 @@ import (
 
 // tx is a call's transaction, which is SQLite's own.
 type tx struct {
-	file  *file
-	space *space // nil when it has ended
+	file   *file
+	space  *space // nil when it has ended
+	failed error  // of the first change that could not be made
 }
 
 var errEnded = errors.New("the transaction has ended")
@@ -28,21 +29,31 @@ func (t *tx) Get(ctx context.Context, key string) (value []byte, ok bool, err er
 }
 
 func (t *tx) Set(ctx context.Context, key string, value []byte) error {
-	if t.space == nil {
-		return errEnded
-	}
 	if value == nil {
 		value = []byte{} // and not NULL
 	}
-	return t.file.exec(ctx, "INSERT INTO entries (key, value) VALUES (?, ?) "+
+	return t.change(ctx, "INSERT INTO entries (key, value) VALUES (?, ?) "+
 		"ON CONFLICT (key) DO UPDATE SET value = excluded.value", []byte(key), value)
 }
 
 func (t *tx) Delete(ctx context.Context, key string) error {
-	if t.space == nil {
+	return t.change(ctx, "DELETE FROM entries WHERE key = ?", []byte(key))
+}
+
+// change changes something. When that fails or is interrupted, SQLite may give up the whole
+// transaction, and would keep at once whatever came after: so nothing comes after, and nothing
+// interrupts it.
+func (t *tx) change(ctx context.Context, query string, args ...any) error {
+	switch {
+	case t.space == nil:
 		return errEnded
+	case t.failed != nil:
+		return t.failed
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	return t.file.exec(ctx, "DELETE FROM entries WHERE key = ?", []byte(key))
+	t.failed = t.file.exec(context.WithoutCancel(ctx), query, args...)
+	return t.failed
 }
 
 func (t *tx) List(ctx context.Context, prefix, after string, max int) (keys []string, err error) {
@@ -101,9 +112,14 @@ func (t *tx) End(ctx context.Context, commit bool) (err error) {
 	}
 	t.space = nil
 	defer func() { <-sp.turn }()
-	if commit {
+	switch {
+	case t.failed != nil && commit:
+		err = t.failed
+	case t.failed != nil:
+		return sp.disconnect() // which takes back what there is
+	case commit:
 		err = t.file.commit(ctx)
-	} else {
+	default:
 		err = t.file.exec(ctx, "ROLLBACK")
 	}
 	if err != nil {

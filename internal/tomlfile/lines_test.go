@@ -128,3 +128,16 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+func TestMayOwn(t *testing.T) {
+	for _, c := range []struct {
+		owner, user int
+		want        bool
+	}{
+		{1000, 1000, true}, {0, 1000, true}, {1000, 0, true}, {0, 0, true}, {1001, 1000, false},
+	} {
+		if have := mayOwn(c.owner, c.user); have != c.want {
+			t.Errorf("owner %d, user %d: %v", c.owner, c.user, have)
+		}
+	}
+}

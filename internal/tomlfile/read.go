@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// ReadOwn reads a file that nobody else may be able to change, of at most so many bytes. A link is
-// followed.
+// ReadOwn reads a file that nobody else but root may be able to change, of at most so many bytes. A
+// link is followed. Root reads what anybody owns, as it does where a home is shared with a container.
 func ReadOwn(file string, most int) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -20,8 +20,14 @@ func ReadOwn(file string, most int) (string, error) {
 	if runtime.GOOS != "windows" && info.Mode().IsRegular() && info.Mode().Perm()&0o022 != 0 {
 		return "", errors.New("others can change this file: chmod go-w it")
 	}
+	if owner, ok := ownerOf(info); ok && !mayOwn(owner, os.Geteuid()) {
+		return "", errors.New("it belongs to another user, who can change it: chown it, or copy it")
+	}
 	return read(file, info, most)
 }
+
+// mayOwn reports whether a user trusts what an owner can change.
+func mayOwn(owner, user int) bool { return owner == user || owner == 0 || user == 0 }
 
 // ReadStranger reads a file of at most so many bytes. A link is not followed: what it leads to
 // would be shown in errors.

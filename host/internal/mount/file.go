@@ -141,6 +141,8 @@ func (t *Table) write(mem api.Memory, d *descriptor, ptr, count, result uint64, 
 
 // writeAt writes what the quota has room for: all of it, or nothing.
 func (d *descriptor) writeAt(b []byte, at int64) (n int, err error) {
+	d.usage.sizes.Lock()
+	defer d.usage.sizes.Unlock()
 	info, err := d.file.Stat()
 	if err != nil {
 		return 0, err
@@ -273,6 +275,8 @@ func (t *Table) resize(d *descriptor, want int64, shrinks bool) wasi.Errno {
 }
 
 func (d *descriptor) resize(want int64, shrinks bool) (changed bool, err error) {
+	d.usage.sizes.Lock()
+	defer d.usage.sizes.Unlock()
 	info, err := d.file.Stat()
 	if err != nil {
 		return false, err

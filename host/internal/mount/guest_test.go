@@ -57,6 +57,7 @@ func newGuest(t testing.TB, mounts ...Mount) *guest {
 	g := &guest{t: t, mem: mod.Memory(), data: dataAt}
 	g.table = set.NewTable(Guest{
 		Ready: func() bool { return !g.loading },
+		Look:  func() {},
 		Away:  func(work func()) { work() },
 		Spend: func(int) {},
 		Wrote: func() { g.wrote++ },

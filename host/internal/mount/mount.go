@@ -148,6 +148,8 @@ func (s *Set) open(m *Mount) (*mounted, error) {
 		return nil, plain(err)
 	case info.IsDir():
 		at.root, err = os.OpenRoot(real)
+	case info.Mode().IsRegular() && m.Guest == "/":
+		return nil, errors.New("a file cannot be the guest's root: give it a path, such as /data.txt")
 	case info.Mode().IsRegular():
 		at.file = filepath.Base(real)
 		at.root, err = os.OpenRoot(filepath.Dir(real))

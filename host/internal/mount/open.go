@@ -142,6 +142,15 @@ func openable(info fs.FileInfo) error {
 	return refuse(wasi.Acces)
 }
 
+// changeable refuses a file that has another name: that may lie outside, as those of a package
+// manager's store do. It can be replaced by a file of its own.
+func changeable(info fs.FileInfo) error {
+	if _, _, links := identity(info); links > 1 {
+		return refuse(wasi.Perm)
+	}
+	return nil
+}
+
 // create makes a file that is not there.
 func (d *descriptor) create(at *place, how *opening) error {
 	if !at.mount.write {
@@ -167,9 +176,14 @@ func (d *descriptor) openFile(at *place, how *opening) (changed bool, err error)
 			err = errors.Join(err, file.Close())
 		}
 	}()
+	at.usage.sizes.Lock()
+	defer at.usage.sizes.Unlock()
 	info, err := file.Stat()
 	if err == nil {
 		err = openable(info)
+	}
+	if err == nil && (how.write || how.truncate) && !at.single() {
+		err = changeable(info)
 	}
 	if err != nil {
 		return false, err

@@ -252,6 +252,8 @@ func (t *Table) remove(mem api.Memory, p []uint64, dir bool) wasi.Errno {
 		return e
 	}
 	return t.change(&at, func() error {
+		at.usage.sizes.Lock()
+		defer at.usage.sizes.Unlock()
 		info, err := at.dir.Lstat(at.name)
 		switch {
 		case err != nil:
@@ -301,6 +303,8 @@ func (t *Table) pathRename(mem api.Memory, p []uint64) wasi.Errno {
 		return wasi.Xdev
 	}
 	return t.change(&from, func() error {
+		to.usage.sizes.Lock()
+		defer to.usage.sizes.Unlock()
 		before, err := to.dir.Lstat(to.name)
 		if err != nil {
 			before = nil

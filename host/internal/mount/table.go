@@ -22,6 +22,7 @@ const (
 // Guest is what a Table asks of the instance that it serves.
 type Guest struct {
 	Ready func() bool       // files can be opened now
+	Look  func()            // asked before each function: it may not return, when time is up
 	Away  func(work func()) // does work that the guest waits for; its memory is left alone
 	Spend func(bytes int)   // prices bytes that are about to be moved; it may not return
 	Wrote func()            // something changed that outlives the call
@@ -122,6 +123,7 @@ func (d *descriptor) close() (err error) {
 // Call is a function of WASI, as wasi.Files says.
 func (t *Table) Call(_ context.Context, mem api.Memory, function string, p []uint64) wasi.Errno {
 	t.used = true
+	t.guest.Look() // the host's work can take far longer than what it is priced at
 	if call, ok := byDescriptor[function]; ok {
 		d, e := t.descriptor(p[0])
 		if e != wasi.Success {

@@ -8,7 +8,8 @@ import (
 // usage is what was added to a mount, less what was removed, held against what may be. It is never
 // below zero: who removes first what was there before has earned nothing.
 type usage struct {
-	mu       sync.Mutex
+	sizes    sync.Mutex // held from looking at a file's size to changing it: calls run side by side
+	mu       sync.Mutex // of what follows
 	bytes    int64
 	files    int
 	maxBytes int64
