@@ -146,7 +146,12 @@ func bounded(next http.Handler) http.Handler {
 // parseError is JSON-RPC's answer to what is no JSON.
 const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`
 
-// readBody reads a request's body, whole and in time, and makes sure that it is JSON and not too
+// noBatch is its answer to several messages in one request, which neither era of the protocol has:
+// thousands of them would pass where the limits count requests.
+const noBatch = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":` +
+	`"batches are not served: send each message in a request of its own"}}`
+
+// readBody reads a request's body, whole and in time, and makes sure that it is JSON, one message, and not too
 // deep for those who decode it recursively. It reports whether to go on; if not, it has answered.
 func readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost {
@@ -165,11 +170,19 @@ func readBody(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if !json.Valid(body) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, parseError)
+		refuseBody(w, parseError)
+		return false
+	}
+	if bytes.TrimLeft(body, " \t\r\n")[0] == '[' {
+		refuseBody(w, noBatch)
 		return false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return true
+}
+
+func refuseBody(w http.ResponseWriter, answer string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = io.WriteString(w, answer)
 }

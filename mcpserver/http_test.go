@@ -184,6 +184,7 @@ func TestBodies(t *testing.T) {
 		{"nothing", "", 400, "-32700"},
 		{"no JSON", "{", 400, "-32700"},
 		{"two", initialize + initialize, 400, "-32700"},
+		{"a batch", " [" + initialize + "," + initialize + "]", 400, "-32600"},
 		{"as deep as can be sent", strings.Repeat("[", mcpserver.MaxMessage), 400, "-32700"},
 		{"deep and closed", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"a":` +
 			strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + "}}}", 400, "-32700"},

@@ -50,7 +50,6 @@ type app struct {
 	ledgerFile string      // --ledger; "" is that of the state directory
 	record     *callLedger // of the call, when it is to be recorded
 
-	limits  host.Limits // of plugins; zero fields are the host's defaults
 	signals signals
 	status  *statusLine // of stderr
 	typed   *lineReader // of stdin, once lines of it are wanted
