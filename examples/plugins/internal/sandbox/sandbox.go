@@ -1,3 +1,5 @@
+//go:build !wasip1
+
 // Package sandbox runs the example plugins that need something as a host does: refused without it,
 // and with it against servers of the test's own.
 package sandbox
