@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"abi/abihost":         {"abi", "abi/transcode"},
 	"abi/transcode":       {},
 	"build":               {"abi", "abi/abihost", "host"},
-	"config":              {"internal/tomlfile"},
+	"config":              {"internal/near", "internal/tomlfile"},
 	"cmd/wasmagent":       {"..."},
 	"host":                {"abi", "abi/...", "host/..."},
 	"host/conform":        {"abi", "abi/...", "host"},
@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"host/internal/mount": {"host/internal/wasi"},
 	"host/kv":             {"host"},
+	"internal/near":       {},
 	"internal/tomlfile":   {},
 	"pdk":                 {"abi", "pdk/..."},
 	"pdk/pdktest":         {"abi", "abi/transcode", "pdk", "pdk/internal/..."},
@@ -55,7 +56,7 @@ var below = map[string][]string{
 	"agentloop/provider/": {"agentloop/message", "agentloop/provider", "agentloop/provider/..."},
 	"host/internal/":      {},
 	"pdk/internal/":       {"abi", "pdk/internal/..."},
-	"plugins/internal/":   {"abi", "abi/transcode"},
+	"plugins/internal/":   {"abi", "abi/transcode", "internal/near"},
 }
 
 // owners says which dependency only some packages may name.

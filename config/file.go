@@ -8,6 +8,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/wasmagent/wasmagent/internal/near"
 	"github.com/wasmagent/wasmagent/internal/tomlfile"
 )
 
@@ -144,7 +145,10 @@ func meant(at []string) string {
 					known[j] = at[j]
 				}
 			}
-			d := distance(text(at), text(known))
+			d := longKey
+			if given := text(at); len(given) <= longKey {
+				d = near.Distance(given, text(known))
+			}
 			if last == parts[n] && n > 0 {
 				d = 1 // the right word in the wrong place
 			}
@@ -164,27 +168,3 @@ func meant(at []string) string {
 
 // longKey is from how many bytes on nothing looks like a key.
 const longKey = 100
-
-// distance is how many characters must be put in, left out or replaced to make a into b.
-func distance(a, b string) int {
-	if len(a) > longKey {
-		return longKey
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		above := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := above
-			if a[i] != b[j] {
-				replaced++
-			}
-			above = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, above+1)
-		}
-	}
-	return row[len(b)]
-}

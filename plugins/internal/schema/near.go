@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/wasmagent/wasmagent/internal/near"
 )
 
 // Limits of what is said to who gave an unknown field.
@@ -39,7 +41,7 @@ func nearName(name string, names []string) string {
 	best, least, longer := "", len(name)/3+1, ""
 	for _, n := range names[:min(len(names), maxNear)] {
 		other := strings.ToLower(clip(n, maxName))
-		if far := distance(name, other); far < least {
+		if far := near.Distance(name, other); far < least {
 			best, least = n, far
 		}
 		if longer == "" && len(name) >= minBegun && strings.HasPrefix(other, name) {
@@ -54,27 +56,3 @@ func nearName(name string, names []string) string {
 
 // minBegun is how many bytes of a name say which one is meant.
 const minBegun = 2
-
-// distance counts the insertions, deletions, replacements and swaps of neighbours, in bytes, that
-// turn a into b.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before, last, row = last, row, before
-		row[0] = i + 1
-		for j := range len(b) {
-			far := last[j]
-			if a[i] != b[j] {
-				far = 1 + min(last[j], row[j], last[j+1])
-			}
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				far = min(far, 1+before[j-1])
-			}
-			row[j+1] = far
-		}
-	}
-	return row[len(b)]
-}
