@@ -90,7 +90,7 @@ func (l *Loop) permit(ctx context.Context, c *call) error {
 	case verdict == Deny:
 		return &DeniedError{c.Name, "a rule of the operator's forbids it"}
 	case verdict == AskFirst:
-	case a.Mode == Never, c.tool.own && reads:
+	case a.Mode == Never, c.tool.own: // what it leads to is asked about by itself
 		return nil
 	case a.Mode != Untrusted && (verdict == Allow || reads):
 		return nil

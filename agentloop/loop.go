@@ -74,7 +74,8 @@ type Loop struct {
 	running atomic.Bool
 	granted map[grant]bool    // by a person, for all runs
 	outputs excerpt.Store     // what was cut, and read_more
-	own     *plugins.Registry // the loop's own tools, once there is use for them
+	own     *plugins.Registry // the loop's own tools
+	ownList []plugins.Tool    // the same
 	handles bool              // earlier ones are in a restored history
 	repeats plugins.Repeats
 
@@ -223,7 +224,7 @@ func (l *Loop) configure() error {
 	}
 	if l.Tools != nil {
 		for spec := range l.Tools.Specs() {
-			if spec.Name == excerpt.Name {
+			if slices.Contains(ownNames, spec.Name) {
 				return wrong("a tool has the name %s, which is one of the loop's own", spec.Name)
 			}
 		}

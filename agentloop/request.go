@@ -11,7 +11,6 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/message"
-	"github.com/wasmagent/wasmagent/plugins"
 )
 
 // say makes the user's input part of the history and checks that there is something to answer.
@@ -80,16 +79,8 @@ func (o *offer) refresh(l *Loop) {
 			list = append(list, offered{spec, false})
 		}
 	}
-	if l.handles || !l.outputs.Empty() {
-		if l.own == nil {
-			l.own = plugins.NewRegistry(nil)
-			if err := l.own.Add(l.outputs.Tool()); err != nil {
-				panic(err) // its spec is a constant
-			}
-		}
-		for spec := range l.own.Specs() {
-			list = append(list, offered{spec, true})
-		}
+	for spec := range l.ownRegistry().Specs() {
+		list = append(list, offered{spec, true})
 	}
 	slices.SortStableFunc(list, func(a, b offered) int { return strings.Compare(a.Name, b.Name) })
 	if slices.Equal(list, o.list) {
