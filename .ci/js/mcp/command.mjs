@@ -49,8 +49,8 @@ const checks = {
     await assert.rejects(client.callTool({ name: "nobody" }), /unknown tool/);
   },
 
-  // Progress that comes in one piece with the result is lost in the client, so the call goes on. Its
-  // plugin may run in one instance only: the second call begins when the first one has ended.
+  // Progress that comes in one piece with the result is lost in the client, so the call goes on.
+  // Its plugin may run in one instance only: the second call begins when the first one has ended.
   async "progress and cancel"(client) {
     for (let i = 0; i < 2; i++) {
       const seen = [];
