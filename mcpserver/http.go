@@ -126,14 +126,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, h HTTP) error
 	if err != nil {
 		return err
 	}
+	var waiting unused
 	server := &http.Server{
 		Handler:           handler,
+		ConnState:         waiting.note,
 		ReadHeaderTimeout: ReadHeaderTimeout,
 		IdleTimeout:       IdleTimeout,
 		MaxHeaderBytes:    MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // streams end with it
 	}
+	server.RegisterOnShutdown(waiting.close)
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)

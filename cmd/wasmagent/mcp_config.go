@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,7 @@ type clientJSON struct {
 	File    string      `json:"file"`
 	Format  string      `json:"format"` // json or toml
 	Snippet string      `json:"snippet"`
+	Wants   []string    `json:"variables,omitempty"` // what the client has to give the server
 	Did     clients.Did `json:"did,omitempty"`
 	Backup  string      `json:"backup,omitempty"`
 	DryRun  bool        `json:"dry_run,omitempty"`
@@ -43,7 +45,8 @@ func (a *app) mcpConfigCommand() *cobra.Command {
 		Short: "Print what a client's settings need to start the server",
 		Long: `Print what belongs into a client's settings to have it start this program as an MCP server,
 ready to be pasted: with the full path of this program and of the plugin directories. The file
-that it belongs into is told on stderr.
+that it belongs into is told on stderr, and so are the variables that the policy takes secrets
+from: the client has to have them, since the snippet has only their names.
 
 Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
 		Example: `  wasmagent mcp config claude-desktop -p ./plugins
@@ -56,11 +59,15 @@ Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
 				return err
 			}
 			if a.form != "text" {
+				a.tellVariables(c, j)
 				return writeJSON(a.out, a.form, j)
 			}
 			fmt.Fprintf(a.err, "for %s, in %s:\n", c.Title, visible(j.File))
-			_, err = fmt.Fprint(a.out, j.Snippet)
-			return err
+			if _, err := fmt.Fprint(a.out, j.Snippet); err != nil {
+				return err
+			}
+			a.tellVariables(c, j)
+			return nil
 		},
 	}
 	a.clientFlags(cmd, &flags)
@@ -73,8 +80,9 @@ func (a *app) mcpInstallCommand() *cobra.Command {
 		Use:   "install CLIENT",
 		Short: "Have a client start the server",
 		Long: `Write into a client's settings that it is to start this program as an MCP server, with these
-plugin directories. The rest of the file stays as it is, and a copy of what it was lies beside
-it. A file that cannot be edited safely is left alone, and what belongs into it is printed.
+plugin directories. The rest of the file stays as it is, with what was added to the entry by
+hand, and a copy of what it was lies beside it. A file that cannot be edited safely is left
+alone, and what belongs into it is printed.
 
 Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
 		Example: `  wasmagent mcp install cursor -p ./plugins
@@ -88,7 +96,7 @@ Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
 	}
 	a.clientFlags(cmd, &flags)
 	f := cmd.Flags()
-	f.BoolVar(&flags.replace, "replace", false, "replace another server of the same name")
+	f.BoolVar(&flags.replace, "replace", false, "replace another server of the same name; what was added to one like this stays")
 	f.BoolVar(&flags.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	return cmd
 }
@@ -108,13 +116,20 @@ func (a *app) install(name string, flags *clientFlags) error {
 	if err != nil {
 		return err
 	}
-	change, err := c.Install(j.File, entry, &clients.Options{
-		Replace: flags.replace, DryRun: flags.dryRun,
-	})
+	opts := &clients.Options{Replace: flags.replace, DryRun: flags.dryRun}
+	if flags.project {
+		if opts.Within, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	change, err := c.Install(j.File, entry, opts)
 	if err != nil {
 		return installError(err, j.Snippet)
 	}
 	j.File, j.Did, j.Backup, j.DryRun = change.File, change.Did, change.Backup, flags.dryRun
+	if change.Did != clients.Unchanged {
+		defer a.tellVariables(c, j)
+	}
 	if a.form != "text" {
 		return writeJSON(a.out, a.form, j)
 	}
@@ -126,6 +141,21 @@ func (a *app) install(name string, flags *clientFlags) error {
 		fmt.Fprintf(a.err, "%s sees it when it is started again\n", c.Title)
 	}
 	return nil
+}
+
+// tellVariables warns of what the server needs and the entry does not have.
+func (a *app) tellVariables(c *clients.Client, j *clientJSON) {
+	if len(j.Wants) == 0 {
+		return
+	}
+	names := visible(strings.Join(j.Wants, ", "))
+	if c.Forwards() {
+		fmt.Fprintf(a.err, "warning: %s has to have these variables when it starts the server, since "+
+			"the policy takes secrets from them: %s\n", c.Title, names)
+		return
+	}
+	fmt.Fprintf(a.err, "warning: %s passes none of its variables on: write the values of %s into the "+
+		"entry, or let the policy take these secrets from file: or cmd:\n", c.Title, names)
 }
 
 // told says in a line what was done.
@@ -153,7 +183,7 @@ func installError(err error, snippet string) error {
 	}
 	hint := "add it yourself:"
 	if _, exists := errors.AsType[*clients.ExistsError](err); exists {
-		hint = "--replace replaces it, and --name gives this one another name; it would be:"
+		hint = "--replace replaces it, and --name gives this one another name; it would have:"
 	}
 	return &hinted{fmt.Errorf("%w\n%s", err, strings.TrimSuffix(snippet, "\n")), hint}
 }
@@ -188,7 +218,7 @@ func (a *app) clientEntry(name string, flags *clientFlags) (
 		return fail(&usageError{text: err.Error(), hint: "leave --project out"})
 	}
 	return c, &clientJSON{Client: c.Name, Name: entry.Name, File: file, Format: c.Format,
-		Snippet: c.Snippet(entry)}, entry, nil
+		Snippet: c.Snippet(entry), Wants: entry.Variables}, entry, nil
 }
 
 func thisMachine() (*clients.Machine, error) {
@@ -232,6 +262,9 @@ func (a *app) serverEntry(flags *clientFlags) (*clients.Entry, error) {
 	if a.ledgerFile != "" { // it is made when it is needed
 		e.Args = append(e.Args, "--ledger", a.ledgerFile)
 	}
+	if e.Variables, err = a.wantedVariables(dirs); err != nil {
+		return nil, err
+	}
 	for i := 2; i < len(e.Args); i += 2 {
 		if e.Args[i], err = filepath.Abs(e.Args[i]); err != nil {
 			return nil, err
@@ -246,6 +279,22 @@ func (a *app) serverEntry(flags *clientFlags) (*clients.Entry, error) {
 		e.Args = append(e.Args, "--watch=false")
 	}
 	return e, nil
+}
+
+// wantedVariables are those that the policy takes secrets from for what a server of these directories
+// offers. A client may start it with none of them.
+func (a *app) wantedVariables(dirs []string) ([]string, error) {
+	operator, err := a.operator()
+	if err != nil {
+		return nil, err
+	}
+	return operator.Variables(func(plugin string) bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool {
+			_, noFile := os.Stat(filepath.Join(dir, plugin+".wasm"))
+			_, noFolder := os.Stat(filepath.Join(dir, plugin, "plugin.wasm"))
+			return noFile == nil || noFolder == nil
+		})
+	}), nil
 }
 
 // xdgSettings are the variables that say where policy, state, cache and plugins are. A client may

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -36,10 +39,21 @@ func peers(t *testing.T) (modules, node string) {
 	return modules, node
 }
 
-// What "mcp config" prints works as it stands: clients that others wrote start the command by it.
-func TestMCPPeers(t *testing.T) {
-	modules, node := peers(t)
-	h := newMCPHome(t, "", "greet", "trap")
+// peersPolicy has a tool that needs a key, and one that is never called twice at once.
+const peersPolicy = `[plugins.keyed.tools.keyed]
+key = "name"
+effect = "write"
+[plugins.busy.limits]
+instances = 1
+`
+
+// peersHome is a home with plugins that come to all that a call can come to, and the settings of a
+// client, as "mcp config" prints them.
+func peersHome(t *testing.T) (h *mcpHome, settings string) {
+	h = newMCPHome(t, peersPolicy, "greet", "fail", "trap", "nan", "busy")
+	h.write(t, "plugins/keyed.wasm", tinies["greet"]("keyed").Bytes())
+	h.write(t, "spare/old.wasm", tinies["reads"]("late").Bytes())
+	h.write(t, "spare/new.wasm", tinies["greet"]("late").Bytes())
 	// Under its own name this test is the command.
 	self := filepath.Join(h.dir, "wasmagent")
 	if err := os.Link(os.Args[0], self); err != nil {
@@ -57,31 +71,108 @@ func TestMCPPeers(t *testing.T) {
 		t.Skipf("a link does not make this test the command: %s", snippet)
 	}
 	h.write(t, "settings.json", snippet)
-	settings := filepath.Join(h.dir, "settings.json")
-	peer := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), node, args...)
-		cmd.Env = append(os.Environ(), "HOME="+t.TempDir()) // what the server needs is in its settings
-		cmd.Dir = t.TempDir()
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
+	return h, filepath.Join(h.dir, "settings.json")
+}
 
-	script := filepath.Join(repository(), ".ci", "js", "mcp", "command.mjs")
-	if out, err := peer(script, modules, settings); err != nil || !strings.HasSuffix(out, "passed\n") {
-		t.Errorf("the TypeScript client: %v\n%s", err, out)
-	}
+// peer runs a client with an environment that has nothing for the server: what that needs is in its
+// settings.
+func peer(t *testing.T, node string, args ...string) (string, error) {
+	cmd := exec.CommandContext(t.Context(), node, args...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
 
+// What "mcp config" prints works as it stands: the TypeScript SDK's client starts the command by it,
+// and does all that clients do, over both transports and in both eras.
+func TestMCPTypeScript(t *testing.T) {
+	modules, node := peers(t)
+	h, settings := peersHome(t)
+	out, err := peer(t, node, filepath.Join(repository(), ".ci", "js", "mcp", "command.mjs"), modules,
+		settings, filepath.Join(h.dir, "plugins"), filepath.Join(h.dir, "spare"))
+	if err != nil || strings.Count(out, ": ok\n") != 20 || !strings.HasSuffix(out, "\npassed\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The inspector's command line lists and calls, over both transports and in both eras. It has no
+// way to show progress, to cancel a call, or to wait for a change: it asks one thing and ends.
+func TestMCPInspector(t *testing.T) {
+	modules, node := peers(t)
+	h, settings := peersHome(t)
 	cli := filepath.Join(modules, "node_modules", "@modelcontextprotocol", "inspector", "clients",
 		"launcher", "build", "index.js")
-	for _, c := range []struct{ args, want string }{
-		{"--method tools/list --strict", `"greet"`},
-		{"--method tools/call --tool-name greet --tool-arg name=Ada", `"structuredContent"`},
-		{"--method tools/call --tool-name trap", `"malformed_result"`}, // exits as for an error
+	url, token := h.serveHTTP(t)
+	group := make(chan bool, 2) // at a time
+	for transport, target := range map[string][]string{
+		"stdio": {"--config", settings, "--server", "wasmagent"},
+		"http":  {url, "--transport", "http", "--header", "Authorization: Bearer " + token},
 	} {
-		out, err := peer(append([]string{cli, "--cli", "--config", settings, "--server", "wasmagent"},
-			strings.Fields(c.args)...)...)
-		if !strings.Contains(out, c.want) || err != nil && !strings.Contains(c.args, "trap") {
-			t.Errorf("the inspector, %s: %v\n%s", c.args, err, out)
+		for _, era := range []string{"legacy", "modern"} {
+			for _, c := range inspections {
+				t.Run(transport+" "+era+" "+strings.Trim(c.want, `"`), func(t *testing.T) {
+					t.Parallel()
+					group <- true
+					defer func() { <-group }()
+					args := append([]string{cli, "--cli"}, target...)
+					args = append(args, "--protocol-era", era)
+					out, err := peer(t, node, append(args, strings.Fields(c.args)...)...)
+					if !strings.Contains(out, c.want) || (err != nil) != c.fails {
+						t.Errorf("%v\n%s", err, out)
+					}
+				})
+			}
 		}
 	}
+}
+
+// inspections are what the inspector is asked, a part of what it prints, and whether it exits as for
+// an error.
+var inspections = []struct {
+	args, want string
+	fails      bool
+}{
+	{"--method tools/list --strict", `"greet"`, false},
+	{"--method tools/call --tool-name greet --tool-arg name=Ada", `"structuredContent"`, false},
+	{"--method tools/call --tool-name greet --tool-arg times=0", `"invalid_input"`, true},
+	{"--method tools/call --tool-name keyed", `"missing_idempotency_key"`, true},
+	{"--method tools/call --tool-name fail", `"handler"`, true},
+	{"--method tools/call --tool-name trap", `"malformed_result"`, true},
+	{"--method tools/call --tool-name nan", `"output_serialization"`, true},
+	// It looks for the tool in the list, and asks for none that is not there.
+	{"--method tools/call --tool-name nobody", `"tool_not_found"`, true},
+}
+
+// serveHTTP starts the command as a server over HTTP until the test is over.
+func (h *mcpHome) serveHTTP(t *testing.T) (url, token string) {
+	t.Helper()
+	cmd := h.command("mcp", "--http", "127.0.0.1:0")
+	cmd.Stderr = nil
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if m := servingLine.FindStringSubmatch(lines.Text()); m != nil {
+			go func() { _, _ = io.Copy(io.Discard, stderr) }()
+			content, err := os.ReadFile(m[2])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m[1], strings.TrimSpace(string(content))
+		}
+		t.Log(lines.Text())
+	}
+	t.Fatal("the server told no address")
+	return "", ""
 }

@@ -67,11 +67,9 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 		{Type: "text", Text: "a chart:"},
 		{Type: "image", MIME: "image/png", Name: "chart.png", Data: []byte("\x89PNG")},
 	}})),
-	"progress": body(hosttest.Then(
-		func(k *hosttest.Kit) asm.Instr {
-			return k.Bytes([]byte("\x82\xa4done\x01\xa5total\x02")) + asm.Call(k.Progress)
-		},
-		hosttest.Log(abi.LevelWarn, "nearly there"), hosttest.Echo)),
+	"progress": body(hosttest.Then(oneOfTwo, hosttest.Log(abi.LevelWarn, "nearly there"),
+		hosttest.Echo)),
+	"busy": body(hosttest.Then(oneOfTwo, hosttest.Loop)),
 	"needy": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Needs: abi.Needs{
 			HTTP: []abi.HTTPNeed{{Host: "api.example.org"}}, KV: &abi.KVNeed{},
@@ -150,6 +148,11 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 
 func body(b hosttest.Body) func(string) hosttest.Plugin {
 	return func(name string) hosttest.Plugin { return hosttest.Plugin{Name: name, Call: b} }
+}
+
+// oneOfTwo tells of progress.
+func oneOfTwo(k *hosttest.Kit) asm.Instr {
+	return k.Bytes([]byte("\x82\xa4done\x01\xa5total\x02")) + asm.Call(k.Progress)
 }
 
 // frail is a plugin that ends badly when it is called with the text hosttest.Bad, and else well.

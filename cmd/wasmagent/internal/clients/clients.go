@@ -16,6 +16,9 @@ type Entry struct {
 	Command string // absolute
 	Args    []string
 	Env     map[string]string // besides what the client gives it
+	// Variables are those that the client has to have and to pass on. An entry names them, and
+	// never has their values.
+	Variables []string
 }
 
 var entryName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -37,8 +40,13 @@ type Client struct {
 	user, project func(m *Machine) string // its files; project may be nil
 	path          []string                // of the object that has an entry for each server
 	comments      bool                    // it reads comments and trailing commas in JSON
-	entry         func(e *Entry) any
+	entry         func(e *Entry, env map[string]string) any
+	variable      string // the form of a value that is a variable of the client's own; "" is none
 }
+
+// Forwards tells whether the client passes variables of its own on to a server. The entry of one
+// that does not has them empty, and their values have to be written into it.
+func (c *Client) Forwards() bool { return c.Format == "toml" || c.variable != "" }
 
 // all are the clients, by name.
 var all = []*Client{
@@ -48,6 +56,7 @@ var all = []*Client{
 			return filepath.Join(m.env("CLAUDE_CONFIG_DIR", m.Home), ".claude.json")
 		},
 		project: inProject(".mcp.json"), path: []string{"mcpServers"}, entry: typed,
+		variable: "${%s:-}", // without a default, one that is not set stays as it is written
 	},
 	{
 		Name: "claude-desktop", Title: "Claude Desktop", Format: "json",
@@ -67,7 +76,7 @@ var all = []*Client{
 		Name: "cursor", Title: "Cursor", Format: "json",
 		user:    func(m *Machine) string { return filepath.Join(m.Home, ".cursor", "mcp.json") },
 		project: inProject(".cursor/mcp.json"), path: []string{"mcpServers"}, entry: plain,
-		comments: true,
+		comments: true, variable: "${env:%s}",
 	},
 	{
 		Name: "opencode", Title: "OpenCode", Format: "json",
@@ -76,7 +85,7 @@ var all = []*Client{
 			return commented(filepath.Join(config, "opencode", "opencode.json"))
 		},
 		project: func(m *Machine) string { return commented(filepath.Join(m.Dir, "opencode.json")) },
-		path:    []string{"mcp"}, entry: local, comments: true,
+		path:    []string{"mcp"}, entry: local, comments: true, variable: "{env:%s}",
 	},
 	{
 		Name: "vscode", Title: "VS Code", Format: "json",
@@ -84,7 +93,7 @@ var all = []*Client{
 			return filepath.Join(m.appData(), "Code", "User", "mcp.json")
 		},
 		project: inProject(".vscode/mcp.json"), path: []string{"servers"}, entry: typed,
-		comments: true,
+		comments: true, variable: "${env:%s}",
 	},
 }
 

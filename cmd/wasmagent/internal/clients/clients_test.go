@@ -18,10 +18,17 @@ func sample() *Entry {
 	return &Entry{Name: "wasmagent", Command: "/bin/wasmagent", Args: []string{"mcp", "-p", "/plugins"}}
 }
 
+// withVariables is a sample that the client has to give variables.
+func withVariables() *Entry {
+	e := sample()
+	e.Env, e.Variables = map[string]string{"XDG_STATE_HOME": "/state"}, []string{"KEY", "TOKEN"}
+	return e
+}
+
 // TestMerge carries out the cases of testdata/merge. The first line of each names the client, with
-// "replace" behind it if an entry of the same name may be replaced; "have" is the file as it was,
-// "want" as it is to be, or "refused" why it stays. A case in which ~ stands for a carriage return
-// says so with "crlf". UPDATE_CASES writes what came out into the cases.
+// "replace" behind it if an entry of the same name may be replaced, and "variables" if the client has
+// to give some; "have" is the file as it was, "want" as it is to be, or "refused" why it stays. With
+// "crlf" its lines end so. UPDATE_CASES writes what came out into the cases.
 func TestMerge(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "merge", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -44,13 +51,16 @@ func mergeCase(t *testing.T, file string) {
 	if crlf {
 		have = strings.ReplaceAll(have, "\n", "\r\n")
 	}
-	c := Find(words[0])
+	c, e := Find(words[0]), sample()
+	if strings.Contains(first, "variables") {
+		e = withVariables()
+	}
 	dir := t.TempDir()
 	target := filepath.Join(dir, "settings")
 	if err := os.WriteFile(target, []byte(have), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	change, err := c.Install(target, sample(), &Options{Replace: strings.Contains(first, "replace")})
+	change, err := c.Install(target, e, &Options{Replace: strings.Contains(first, "replace")})
 	b, rerr := os.ReadFile(target)
 	if rerr != nil {
 		t.Fatal(rerr)
@@ -84,13 +94,13 @@ func mergeCase(t *testing.T, file string) {
 		}
 	}
 	if err == nil {
-		checkInstalled(t, c, target, have, change)
+		checkInstalled(t, c, e, target, have, change)
 	}
 }
 
 // checkInstalled checks what is true of every file that was written: it was copied before, keeps its
 // mode, and to install again changes nothing.
-func checkInstalled(t *testing.T, c *Client, target, have string, change Change) {
+func checkInstalled(t *testing.T, c *Client, e *Entry, target, have string, change Change) {
 	t.Helper()
 	if change.Did != Unchanged {
 		if b, err := os.ReadFile(change.Backup); err != nil || string(b) != have {
@@ -101,7 +111,7 @@ func checkInstalled(t *testing.T, c *Client, target, have string, change Change)
 		t.Errorf("the mode is %v now, %v", info.Mode(), err)
 	}
 	was, _ := os.ReadFile(target)
-	again, err := c.Install(target, sample(), nil)
+	again, err := c.Install(target, e, nil)
 	if err != nil || again.Did != Unchanged || again.Backup != "" {
 		t.Errorf("again: %+v, %v", again, err)
 	}
@@ -265,7 +275,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// No copy is written over, and a file of the limit's size is read, one past it is not.
+// A file of the limit's size is read, one past it is not.
 func TestLimits(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "settings")
 	write := func(text string) {
@@ -279,31 +289,123 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}
-	for i := range maxBackups + 1 {
-		write("{}")
-		_, err := Find("cursor").Install(file, sample(), nil)
-		if refused := err != nil; refused != (i == maxBackups) {
-			t.Fatalf("after %d: %v", i, err)
+}
+
+// However often a file is changed, there is one copy beside it: of what it was before the last
+// change, for the eyes that the file is for. Other copies are not ours to write over.
+func TestBackup(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "settings")
+	if err := os.WriteFile(file+".bak", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for i, mode := range []fs.FileMode{0o666, 0o600, 0o644} { // whatever the umask
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		was, _ := os.ReadFile(file)
+		e := sample()
+		e.Args = append(e.Args, strings.Repeat("x", i))
+		change, err := Find("cursor").Install(file, e, &Options{Replace: true})
+		if err != nil || change.Backup != file+".wasmagent.bak" {
+			t.Fatalf("%+v, %v", change, err)
+		}
+		copied, err := os.ReadFile(change.Backup)
+		if err != nil || string(copied) != string(was) {
+			t.Errorf("the copy is %s, not %s; %v", copied, was, err)
+		}
+		if info, err := os.Stat(change.Backup); err != nil || info.Mode().Perm()&^mode != 0 {
+			t.Errorf("the copy of %v has %v, %v", mode, info.Mode(), err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%v became %v, %v", mode, info.Mode(), err)
 		}
 	}
-	if all, _ := filepath.Glob(file + ".bak*"); len(all) != maxBackups {
-		t.Errorf("%d copies", len(all))
+	if b, _ := os.ReadFile(file + ".bak"); string(b) != "mine" {
+		t.Errorf("another copy is %s now", b)
+	}
+	if all, _ := filepath.Glob(file + "*"); len(all) != 3 {
+		t.Errorf("there are %v", all)
+	}
+}
+
+// A project's links choose nothing outside it, whether the file is there or not, and its own ones do.
+func TestWithin(t *testing.T) {
+	root := t.TempDir()
+	project, outside := filepath.Join(root, "project"), filepath.Join(root, "outside")
+	for _, dir := range []string{project, outside, filepath.Join(project, "real")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(outside, "file"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{
+		"file": filepath.Join(outside, "file"), "dir": outside, "up": "..", "own": "real",
+		"lost": filepath.Join(outside, "nowhere"),
+	} {
+		if err := os.Symlink(to, filepath.Join(project, from)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for file, want := range map[string]string{
+		"new": "", "deep/new/file": "", "own/file": "",
+		"file": "leads out of the project", "dir/file": "leads out of the project",
+		"dir/new/file": "leads out of the project", "up/outside/file": "leads out of the project",
+		"lost": "a link to what is not there", "lost/file": "a link to what is not there",
+	} {
+		_, err := Find("cursor").Install(filepath.Join(project, file), sample(),
+			&Options{Within: project})
+		_, refused := errors.AsType[*RefusedError](err)
+		if want == "" && err != nil || want != "" && (!refused || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if b, _ := os.ReadFile(filepath.Join(outside, "file")); string(b) != "{}" {
+		t.Errorf("it was written: %s", b)
+	}
+	if all, _ := os.ReadDir(outside); len(all) != 1 {
+		t.Errorf("something was made: %v", all)
+	}
+}
+
+// An entry names the variables that the client has to give, in the client's own way, and never has a
+// value of them.
+func TestVariables(t *testing.T) {
+	t.Setenv("TOKEN", "a secret of the test")
+	for name, want := range map[string]string{
+		"claude-code": `"TOKEN": "${TOKEN:-}"`, "claude-desktop": `"TOKEN": ""`,
+		"codex": `env_vars = ["KEY", "TOKEN"]`, "cursor": `"TOKEN": "${env:TOKEN}"`,
+		"opencode": `"TOKEN": "{env:TOKEN}"`, "vscode": `"TOKEN": "${env:TOKEN}"`,
+	} {
+		c := Find(name)
+		snippet := c.Snippet(withVariables())
+		if !strings.Contains(snippet, want) || strings.Contains(snippet, "a secret") {
+			t.Errorf("%s: %s", name, snippet)
+		}
+		if c.Forwards() != (name != "claude-desktop") {
+			t.Errorf("%s: Forwards is %v", name, c.Forwards())
+		}
 	}
 }
 
 // FuzzJSON pins that no file is damaged: what is written means what it meant and the entry besides.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"servers":{}}`, "{\n\t\"a\": 1, // b\n}", `{"servers":{"x":1,},}`,
-		"\ufeff{ }\r\n", `{"servers":{"wasmagent":{}}}`, "/**/{/*x*/}//", `[]`, `{"a":1,"a":2}`} {
+		"\ufeff{ }\r\n", `{"servers":{"wasmagent":{}}}`, "/**/{/*x*/}//", `[]`, `{"a":1,"a":2}`,
+		`{"servers":{"wasmagent":{"command":"wasmagent","args":["mcp"],"env":{"A":1,},/**/}}}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c := Find("vscode")
-		edited, did, err := c.mergeJSON(text, sample(), true)
+		edited, did, err := c.mergeJSON(text, withVariables(), true)
 		if err != nil || did == Unchanged {
 			return
 		}
-		again, did, err := c.mergeJSON(edited, sample(), false)
+		again, did, err := c.mergeJSON(edited, withVariables(), false)
 		if err != nil || did != Unchanged || again != edited {
 			t.Errorf("%q became %q: %v, %v", text, edited, did, err)
 		}
@@ -313,7 +415,9 @@ func FuzzJSON(f *testing.F) {
 // FuzzTOML is FuzzJSON for the other form.
 func FuzzTOML(f *testing.F) {
 	for _, seed := range []string{"", "a = 1", "[mcp_servers.wasmagent]\ncommand = 1\n[x]\n",
-		"[mcp_servers]\nwasmagent = {}\n", "s = '''\n[mcp_servers.wasmagent]\n'''\n"} {
+		"[mcp_servers]\nwasmagent = {}\n",
+		"[mcp_servers.wasmagent]\ncommand = 'wasmagent'\nargs = [\n'mcp']\nenv = {A = '1'}\n",
+		"s = '''\n[mcp_servers.wasmagent]\n'''\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -321,11 +425,11 @@ func FuzzTOML(f *testing.F) {
 			t.Skip("the library's time grows with the square")
 		}
 		c := Find("codex")
-		edited, did, err := c.mergeTOML(text, sample(), true)
+		edited, did, err := c.mergeTOML(text, withVariables(), true)
 		if err != nil || did == Unchanged {
 			return
 		}
-		again, did, err := c.mergeTOML(edited, sample(), false)
+		again, did, err := c.mergeTOML(edited, withVariables(), false)
 		if err != nil || did != Unchanged || again != edited {
 			t.Errorf("%q became %q: %v, %v", text, edited, did, err)
 		}

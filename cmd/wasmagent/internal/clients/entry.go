@@ -3,6 +3,7 @@ package clients
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,18 +17,33 @@ type stdioEntry struct {
 	Env     map[string]string `json:"env,omitempty"`
 }
 
-func plain(e *Entry) any { return stdioEntry{Command: e.Command, Args: e.Args, Env: e.Env} }
-
-func typed(e *Entry) any {
-	return stdioEntry{Type: "stdio", Command: e.Command, Args: e.Args, Env: e.Env}
+func plain(e *Entry, env map[string]string) any {
+	return stdioEntry{Command: e.Command, Args: e.Args, Env: env}
 }
 
-func local(e *Entry) any {
+func typed(e *Entry, env map[string]string) any {
+	return stdioEntry{Type: "stdio", Command: e.Command, Args: e.Args, Env: env}
+}
+
+func local(e *Entry, env map[string]string) any {
 	return struct {
 		Type        string            `json:"type"`
 		Command     []string          `json:"command"`
 		Environment map[string]string `json:"environment,omitempty"`
-	}{"local", append([]string{e.Command}, e.Args...), e.Env}
+	}{"local", append([]string{e.Command}, e.Args...), env}
+}
+
+// value is the entry as the client's JSON has it.
+func (c *Client) value(e *Entry) any {
+	env := map[string]string{}
+	for _, name := range e.Variables {
+		env[name] = ""
+		if c.variable != "" {
+			env[name] = fmt.Sprintf(c.variable, name)
+		}
+	}
+	maps.Copy(env, e.Env)
+	return c.entry(e, env)
 }
 
 // Snippet is a file of the client with this entry only.
@@ -35,7 +51,7 @@ func (c *Client) Snippet(e *Entry) string {
 	if c.Format == "toml" {
 		return tomlEntry(c.path[0], e)
 	}
-	return encode(under(c.entry(e), append(slices.Clone(c.path), e.Name)...), "", "  ", "\n") + "\n"
+	return encode(under(c.value(e), append(slices.Clone(c.path), e.Name)...), "", "  ", "\n") + "\n"
 }
 
 // under puts a value into objects, each the only member of the one around it.
@@ -63,20 +79,30 @@ func tomlEntry(section string, e *Entry) string {
 	var b strings.Builder
 	b.WriteString("[" + section + "." + e.Name + "]\n")
 	b.WriteString("command = " + tomlText(e.Command) + "\n")
-	args := make([]string, len(e.Args))
-	for i, arg := range e.Args {
-		args[i] = tomlText(arg)
+	b.WriteString("args = " + tomlList(e.Args) + "\n")
+	if len(e.Env) > 0 {
+		b.WriteString("env = " + tomlTable(e.Env) + "\n")
 	}
-	b.WriteString("args = [" + strings.Join(args, ", ") + "]\n")
-	if len(e.Env) == 0 {
-		return b.String()
+	if len(e.Variables) > 0 {
+		b.WriteString("env_vars = " + tomlList(e.Variables) + "\n")
 	}
-	var env []string
-	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-		env = append(env, tomlText(name)+" = "+tomlText(e.Env[name]))
-	}
-	b.WriteString("env = { " + strings.Join(env, ", ") + " }\n")
 	return b.String()
+}
+
+func tomlList(texts []string) string {
+	items := make([]string, len(texts))
+	for i, text := range texts {
+		items[i] = tomlText(text)
+	}
+	return "[" + strings.Join(items, ", ") + "]"
+}
+
+func tomlTable(texts map[string]string) string {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		items = append(items, tomlText(name)+" = "+tomlText(texts[name]))
+	}
+	return "{ " + strings.Join(items, ", ") + " }"
 }
 
 // tomlText is a basic string, which but for one character is written as in JSON.

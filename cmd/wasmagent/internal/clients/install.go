@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2/maybe"
 )
@@ -15,8 +16,8 @@ import (
 // megabytes.
 const MaxFile = 32 << 20
 
-// maxBackups is how many copies are kept beside a file.
-const maxBackups = 100
+// backupSuffix is what a file's copy is called behind the file's own name.
+const backupSuffix = ".wasmagent.bak"
 
 // Did is what became of a file.
 type Did string
@@ -32,13 +33,14 @@ const (
 type Change struct {
 	File   string // the one that was written: where a link leads
 	Did    Did
-	Backup string // a copy of what was there before; "" when nothing was, or was changed
+	Backup string // a copy of what the file was before; "" when it was not there, or is unchanged
 }
 
 // Options of Install. Nil and zero fields are the documented defaults.
 type Options struct {
-	Replace bool // an entry of the same name that is another one
-	DryRun  bool // only look
+	Replace bool   // an entry of the same name that is another one
+	DryRun  bool   // only look
+	Within  string // a directory that the file must really be in, through all links; "" is any
 }
 
 // RefusedError is a file that is left as it is, because it could not be edited safely.
@@ -53,12 +55,19 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("%s was left as it is
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // ExistsError is an entry that is there, and another one.
-type ExistsError struct{ Name string }
+type ExistsError struct {
+	Name    string
+	Differs []string // the members in which it is, as args or env.HOME
+}
 
-func (e *ExistsError) Error() string { return fmt.Sprintf("it has another server named %q", e.Name) }
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("it has another server named %q, with another %s", e.Name,
+		strings.Join(e.Differs, ", "))
+}
 
-// Install adds an entry to a file, which need not be there. What is not to be had, such as a file
-// that only others may write, is the system's error.
+// Install adds an entry to a file, which need not be there. An entry of the name that has all that e
+// has is left as it is: what it has besides is its owner's, and so are the values of e's variables.
+// What is not to be had, such as a file that only others may write, is the system's error.
 func (c *Client) Install(file string, e *Entry, opts *Options) (Change, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -66,6 +75,9 @@ func (c *Client) Install(file string, e *Entry, opts *Options) (Change, error) {
 	target, content, mode, err := read(file)
 	if err != nil {
 		return Change{}, err
+	}
+	if err := checkWithin(target, opts.Within); err != nil {
+		return Change{}, &RefusedError{File: file, Err: err}
 	}
 	merge := c.mergeJSON
 	if c.Format == "toml" {
@@ -125,22 +137,53 @@ func read(file string) (target, content string, mode fs.FileMode, err error) {
 	return target, string(b), info.Mode().Perm(), err
 }
 
-// backup writes a copy beside a file, never over one that is there.
-func backup(file, content string, mode fs.FileMode) (string, error) {
-	for i := 1; i <= maxBackups; i++ {
-		name := file + ".bak"
-		if i > 1 {
-			name += fmt.Sprint(i)
+// checkWithin tells why a file, with all links on the way to it, is not in a directory. A project's
+// files come with the project, and a link among them would choose which file is written.
+func checkWithin(file, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	real, err := realPath(file)
+	if err != nil {
+		return err
+	}
+	root, err := realPath(dir)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("a link leads out of the project, to %s", real)
+	}
+	return nil
+}
+
+// realPath is where a path leads. What is not there yet lies where it would be made.
+func realPath(path string) (string, error) {
+	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		real, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return filepath.Join(real, rest), nil
 		}
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		} else if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
 			return "", err
 		}
-		_, err = f.WriteString(content)
-		return name, errors.Join(err, f.Close())
+		if _, err := os.Lstat(at); err == nil {
+			return "", fmt.Errorf("%s is a link to what is not there", at)
+		}
 	}
-	return "", &RefusedError{File: file,
-		Err: fmt.Errorf("%d backups lie beside it already; remove some", maxBackups)}
+}
+
+// backup writes a copy beside a file, in the place of an earlier one of ours. The mode is the file's
+// as it is now: the file may have got secrets since.
+func backup(file, content string, mode fs.FileMode) (string, error) {
+	name := file + backupSuffix
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(content)
+	return name, errors.Join(err, f.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -25,11 +26,35 @@ func (c *Client) mergeJSON(content string, e *Entry, replace bool) (string, Did,
 		return "", "", fmt.Errorf("it has comments or trailing commas, which %s does not read", c.Title)
 	}
 	path := append(d.serversPath(c), e.Name)
-	edited, did, err := d.set(path, c.entry(e), replace)
-	if err != nil || did == Unchanged {
-		return content, did, err
+	want := meaning([]byte(encode(c.value(e), "", "", "\n")))
+	at, there, err := d.find(path)
+	if err != nil {
+		return "", "", err
 	}
-	if err := checkJSON(text, edited, path, c.entry(e)); err != nil {
+	edited, did, result := "", Added, want
+	if there {
+		have := d.meaning(at)
+		differs := e.differs(have, want)
+		own, kept := have.(map[string]any)
+		switch {
+		case len(differs) == 0:
+			return content, Unchanged, nil
+		case !replace:
+			return "", "", exists(e, differs)
+		case !kept || !e.started(own):
+			differs = [][]string{nil} // all of it
+		default:
+			result = merged(own, want.(map[string]any), differs)
+		}
+		did = Replaced
+		edited, err = d.setAll(path, c.value(e), differs)
+	} else {
+		edited, err = d.set(path, c.value(e))
+	}
+	if err == nil {
+		err = checkJSON(text, edited, path, result)
+	}
+	if err != nil {
 		return "", "", err
 	}
 	if marked {
@@ -73,9 +98,16 @@ func (d *document) serversPath(c *Client) []string {
 	return append([]string(nil), c.path...)
 }
 
-// set gives the text with value at path.
-func (d *document) set(path []string, value any, replace bool) (string, Did, error) {
-	at := d.root
+// find gives the value at path, if there is one. That no value can be there is an error.
+func (d *document) find(path []string) (at hujson.Value, there bool, err error) {
+	at, left, err := d.walk(path)
+	return at, err == nil && len(left) == 0, err
+}
+
+// walk follows path as far as it goes, and gives the value there and what is left of the path. With
+// something left the value is an object.
+func (d *document) walk(path []string) (at hujson.Value, left []string, err error) {
+	at = d.root
 	for i, name := range path {
 		where := strings.Join(path[:i], ".")
 		if where == "" {
@@ -83,7 +115,7 @@ func (d *document) set(path []string, value any, replace bool) (string, Did, err
 		}
 		o, ok := at.Value.(*hujson.Object)
 		if !ok {
-			return "", "", fmt.Errorf("%s is no object", where)
+			return at, nil, fmt.Errorf("%s is no object", where)
 		}
 		found, count := hujson.Value{}, 0
 		for _, m := range o.Members {
@@ -93,28 +125,57 @@ func (d *document) set(path []string, value any, replace bool) (string, Did, err
 		}
 		switch count {
 		case 0:
-			return d.insert(at, o, name, under(value, path[i+1:]...)), Added, nil
+			return at, path[i:], nil
 		case 1:
 			at = found
 		default:
-			return "", "", fmt.Errorf("%s has %q twice", where, name)
+			return at, nil, fmt.Errorf("%s has %q twice", where, name)
 		}
 	}
-	if same(at, value) {
-		return d.text, Unchanged, nil
-	}
-	if !replace {
-		return "", "", &ExistsError{Name: path[len(path)-1]}
-	}
-	return d.text[:at.StartOffset] + encode(value, d.indentOf(at), d.unit, d.newline) +
-		d.text[at.EndOffset:], Replaced, nil
+	return at, nil, nil
 }
 
-// same reports whether v means value.
-func same(v hujson.Value, value any) bool {
+// set gives the text with value at path.
+func (d *document) set(path []string, value any) (string, error) {
+	at, left, err := d.walk(path)
+	if err != nil {
+		return "", err
+	}
+	if len(left) > 0 {
+		return d.insert(at, at.Value.(*hujson.Object), left[0], under(value, left[1:]...)), nil
+	}
+	return d.text[:at.StartOffset] + encode(value, d.indentOf(at), d.unit, d.newline) +
+		d.text[at.EndOffset:], nil
+}
+
+// setAll gives the text in which the members at path that differ are those of value.
+func (d *document) setAll(path []string, value any, differs [][]string) (string, error) {
+	text := d.text
+	for _, member := range differs {
+		now, err := parseJSON(text)
+		if err != nil {
+			return "", err
+		}
+		now.unit = d.unit
+		part := meaning([]byte(encode(value, "", "", "\n")))
+		if len(member) == 0 {
+			part = value // in its own order
+		}
+		for _, name := range member {
+			part = part.(map[string]any)[name]
+		}
+		if text, err = now.set(append(slices.Clone(path), member...), part); err != nil {
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// meaning decodes a value of the document.
+func (d *document) meaning(v hujson.Value) any {
 	v = v.Clone()
 	v.Standardize()
-	return reflect.DeepEqual(meaning(v.Pack()), meaning([]byte(encode(value, "", "", "\n"))))
+	return meaning(v.Pack())
 }
 
 // insert gives the text with a new last member of an object.
@@ -165,7 +226,7 @@ func ownLine(extra hujson.Extra) (string, bool) {
 	return string(extra[i+1:]), true
 }
 
-// checkJSON tells why edited does not mean what text means with value at path.
+// checkJSON tells why edited does not mean what text means with something that means value at path.
 func checkJSON(text, edited string, path []string, value any) error {
 	want, errWas := standard(text)
 	have, errIs := standard(edited)
@@ -181,7 +242,7 @@ func checkJSON(text, edited string, path []string, value any) error {
 		}
 		o = next
 	}
-	o[path[len(path)-1]] = meaning([]byte(encode(value, "", "", "\n")))
+	o[path[len(path)-1]] = value
 	if !reflect.DeepEqual(want, have) {
 		return errors.New("it cannot be added to without changing something else in it")
 	}
