@@ -172,12 +172,18 @@ func (l *SQLite) busy() string { return fmt.Sprintf("_busy_timeout=%d", l.wait.M
 
 // prepareFile makes the tables in a new file and sets the journal's mode. The tables come first:
 // until they are there, every process that opens the file takes part in making them.
-func (l *SQLite) prepareFile(ctx context.Context) error {
+func (l *SQLite) prepareFile(ctx context.Context) (err error) {
 	conn, err := impatient(ctx, l.db)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	defer func() { // those who read next get it
+		wait := fmt.Sprintf("PRAGMA busy_timeout = %d", l.wait.Milliseconds())
+		if _, e := conn.ExecContext(context.WithoutCancel(ctx), wait); err == nil {
+			err = e
+		}
+	}()
 	if err := begin(ctx, conn, l.wait, nil); err != nil {
 		return err
 	}
