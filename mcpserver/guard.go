@@ -148,7 +148,10 @@ const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":
 // noBatch is its answer to several messages in one request, which neither era of the protocol has:
 // thousands of them would pass where the limits count requests.
 const noBatch = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":` +
-	`"batches are not served: send each message in a request of its own"}}`
+	`"batches are not served: send each message on its own"}}`
+
+// noRequest is its answer to JSON that is no message of it.
+const noRequest = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}`
 
 // readBody reads a request's body, whole and in time, and makes sure that it is JSON, one message,
 // and not too deep for those who decode it recursively. It reports whether to go on; if not, it has

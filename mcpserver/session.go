@@ -59,8 +59,11 @@ const codeBusy = -32000
 
 // methods are those that the server has, besides notifications. The protocol's library also answers
 // for prompts and resources, of which there are none.
-var methods = []string{"initialize", "ping", "server/discover", "subscriptions/listen",
-	"logging/setLevel", "tools/list", "tools/call"}
+var methods = []string{"initialize", "ping", "server/discover", methodListen, "logging/setLevel",
+	"tools/list", "tools/call"}
+
+// methodListen opens a stream of changes.
+const methodListen = "subscriptions/listen"
 
 // admit lets the server's methods through, and counts the sessions that begin.
 func (s *Server) admit(next mcp.MethodHandler) mcp.MethodHandler {
@@ -75,7 +78,7 @@ func (s *Server) admit(next mcp.MethodHandler) mcp.MethodHandler {
 			return s.list(ctx, method, req, next)
 		case method == "tools/call":
 			return s.call(ctx, req.(*mcp.CallToolRequest))
-		case method == "subscriptions/listen":
+		case method == methodListen:
 			return s.listen(ctx, method, req, next)
 		}
 		return next(ctx, method, req)
