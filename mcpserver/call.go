@@ -120,7 +120,8 @@ func (s *Server) failed(ctx context.Context, tool string, err error) (*mcp.CallT
 func unknown(tool string, search bool) error {
 	text := fmt.Sprintf("unknown tool %q", abi.CleanText(tool, maxWord))
 	if search {
-		text += fmt.Sprintf("; %s finds the tools that there are, and %s calls one", searchTools, callTool)
+		text += fmt.Sprintf("; %s finds the tools that there are, and %s calls one", searchTools,
+			callTool)
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }

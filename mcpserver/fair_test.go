@@ -104,7 +104,8 @@ func TestHiddenToolsCanBeCalled(t *testing.T) {
 		for name, args := range map[string]string{"count": `{}`, "point": `{"x":1}`, "long": `{}`,
 			"fail_handler": `{}`, "fail_host": `{}`} {
 			direct := call(t, c, name, json.RawMessage(args))
-			byCall := call(t, c, "call_tool", json.RawMessage(fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args)))
+			named := fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args)
+			byCall := call(t, c, "call_tool", json.RawMessage(named))
 			have, want := textOf(direct), textOf(byCall)
 			if name == "long" { // each has a handle of its own
 				have, want = marker.ReplaceAllString(have, ""), marker.ReplaceAllString(want, "")

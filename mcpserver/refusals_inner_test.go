@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 		flood(1)
 		r.warn("unknown host")
 		lines("unknown host")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		lines(`"wrong token: more of them" count=1001 in=1m0s`)
 		flood(1)
