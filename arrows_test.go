@@ -65,7 +65,7 @@ var owners = map[string][]string{
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
 	"github.com/fsnotify/fsnotify":      {"loader"},
-	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "plugins/ledger", "policy"},
+	"github.com/gofrs/flock":            {"agentloop/session", "host", "host/hosttest", "mcpserver", "plugins/ledger", "policy"},
 	"modernc.org/sqlite":                {"host/kv", "plugins/ledger"},
 	"github.com/cenkalti/backoff/v5":    {"agentloop/provider/internal/wire", "plugins"},
 

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -24,7 +25,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, tool string,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(session.life, func() { cancel(ErrClosed) })()
-	leave, err := s.gate.enter(ctx, session)
+	leave, err := s.gate.enter(ctx, session.calls)
 	if err != nil {
 		return plugins.Result{}, err
 	}
@@ -40,13 +41,54 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, tool string,
 	})
 }
 
-// answer is what a client gets for a call: a result, also for a failure that a model can read.
-func (s *Server) answer(ctx context.Context, tool string, res plugins.Result, err error,
-	show shape) (*mcp.CallToolResult, error) {
+// call carries out a call of a tool that clients see, or else of one that the registry has: it came
+// a moment ago, or is one of so many that clients search for them. The protocol's library would look
+// into its own list, which cannot change as a whole.
+func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+	res, err := s.byName(ctx, req, req.Params.Name)
+	if err != nil {
+		return nil, err
+	}
+	if p := req.Session.InitializeParams(); p == nil || p.ProtocolVersion >= statelessFrom {
+		return complete(res), nil
+	}
+	return res, nil
+}
+
+func (s *Server) byName(ctx context.Context, req *mcp.CallToolRequest, name string) (
+	*mcp.CallToolResult, error) {
+	offers := *s.shown.Load()
+	if o, ok := offers[name]; ok {
+		return o.handle(ctx, req)
+	}
+	res, err := s.run(ctx, req, name, req.Params.Arguments)
+	if _, ok := errors.AsType[*plugins.UnknownToolError](err); ok {
+		_, search := offers[searchTools]
+		return nil, unknown(name, search)
+	}
+	return s.answer(ctx, name, res, err)
+}
+
+// complete marks a result as one that asks for nothing more, as the era without sessions wants it.
+// The library has no other way to do so for a result that is not of a handler of its own.
+func complete(res *mcp.CallToolResult) *mcp.CallToolResult {
+	marked := &mcp.CallToolResult{}
+	if err := json.Unmarshal([]byte(`{"resultType":"complete"}`), marked); err != nil {
+		panic(err) // a mistake in this file
+	}
+	marked.Meta, marked.Content = res.Meta, res.Content
+	marked.StructuredContent, marked.IsError = res.StructuredContent, res.IsError
+	return marked
+}
+
+// answer is what a client gets for a call: a result, also for a failure that a model can read. It
+// has no structured content.
+func (s *Server) answer(ctx context.Context, tool string, res plugins.Result, err error) (
+	*mcp.CallToolResult, error) {
 	if err != nil {
 		return s.failed(ctx, tool, err)
 	}
-	return result(sessionOf(ctx), res, show), nil
+	return result(sessionOf(ctx), res, nil, false), nil
 }
 
 // orNothing takes null for arguments that are left out, as many clients mean it.
@@ -75,9 +117,11 @@ func (s *Server) failed(ctx context.Context, tool string, err error) (*mcp.CallT
 }
 
 // unknown is the protocol's error for a tool that is not there.
-func unknown(tool string) error {
-	return &jsonrpc.Error{
-		Code:    jsonrpc.CodeInvalidParams,
-		Message: fmt.Sprintf("unknown tool %q", tool),
+func unknown(tool string, search bool) error {
+	text := fmt.Sprintf("unknown tool %q", abi.CleanText(tool, maxWord))
+	if search {
+		text += fmt.Sprintf("; %s finds the tools that there are, and %s calls one", searchTools,
+			callTool)
 	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }

@@ -68,7 +68,7 @@ func (s *Server) callByName(ctx context.Context, req *mcp.CallToolRequest, args 
 		return s.failed(ctx, callTool, err)
 	}
 	res, err := s.run(ctx, req, in.Name, in.Arguments)
-	return s.answer(ctx, in.Name, res, err, shape{})
+	return s.answer(ctx, in.Name, res, err)
 }
 
 // searcher is search_tools.

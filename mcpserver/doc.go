@@ -15,8 +15,11 @@
 // reaches the tool.
 //
 // When there are more tools than Options.DirectTools, a client sees search_tools and call_tool in
-// place of them all. Tools that come and go in the registry are told to clients as a changed list,
-// once for many changes that come together.
+// place of them all; a tool that is not shown can still be called by its name. Tools that come and
+// go in the registry are told to clients as a changed list, once for many changes that come
+// together. Structured content never breaks the output schema that a client has listed last: of a
+// tool that was replaced by one with another schema, it gets content alone until it lists the tools
+// again.
 //
 // # HTTP
 //
@@ -29,5 +32,6 @@
 // # Limits
 //
 // Calls that run, calls that wait, sessions, requests, the bytes of a message and the time that a
-// peer may take are all bounded; limits.go lists the bounds.
+// peer may take are all bounded; limits.go lists the bounds. When calls wait, the sessions take
+// turns.
 package mcpserver

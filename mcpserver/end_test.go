@@ -126,17 +126,101 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestStreamsThatCannotBeClosed pins that in need not be a Closer, and that its end is the client's.
+// TestStreamsThatCannotBeClosed pins that in need not be a Closer, that its end is the client's, and
+// that lines which are no messages are answered and end nothing.
 func TestStreamsThatCannotBeClosed(t *testing.T) {
 	s, _ := withTestTools(t, nil)
+	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 	var out strings.Builder
-	in := io.MultiReader(strings.NewReader(initialize + "\n"))
+	in := io.MultiReader(strings.NewReader(initialize + "\r\n\n \nno JSON\n[" + ping + "]\n{}\n" + ping))
 	if err := s.ServeStdio(t.Context(), in, &out); err != nil {
 		t.Error(err)
 	}
-	if err := s.ServeStdio(t.Context(), strings.NewReader("no JSON\n"), io.Discard); err == nil {
-		t.Error("a broken stream ended in peace")
+	for _, want := range []string{`"serverInfo"`, "-32700", "-32600", "batches are not served",
+		"invalid request", `"id":7,"result":{}`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in %s", want, out.String())
+		}
 	}
+}
+
+// calling is a whole dialog that calls a tool and says no more.
+func calling(tool string) string {
+	return initialize + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` +
+		tool + `"}}` + "\n"
+}
+
+// brittle is an output that breaks after so many writes.
+type brittle struct{ left int }
+
+func (b *brittle) Write(p []byte) (int, error) {
+	if b.left--; b.left < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return len(p), nil
+}
+
+// TestCallsOutliveTheInput pins that calls under way when the client closes its end are answered,
+// for how long, and what else does not keep a server.
+func TestCallsOutliveTheInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes := func(d time.Duration) invoke {
+			return func(ctx context.Context, call plugins.Call) (plugins.Output, error) {
+				if call.Progress != nil {
+					call.Progress(abi.Progress{Done: 1})
+				}
+				select {
+				case <-time.After(d):
+					return value(`"in time"`), nil
+				case <-ctx.Done():
+					return plugins.Output{}, ctx.Err()
+				}
+			}
+		}
+		registry := plugins.NewRegistry(nil)
+		if err := registry.Add(tool(spec("just"), takes(mcpserver.FinishTime-1)),
+			tool(spec("late"), takes(mcpserver.FinishTime+time.Second))); err != nil {
+			t.Fatal(err)
+		}
+		s := mcpserver.New(registry, nil)
+		defer s.Close()
+		listening := strings.Replace(strings.Replace(discover, "server/discover", "subscriptions/listen",
+			1), `"params":{`, `"params":{"notifications":{"toolsListChanged":true},`, 1)
+		for _, tt := range []struct {
+			name, in, want string
+			took           time.Duration
+		}{
+			{"nothing", "", "", 0},
+			{"just in time", calling("just"), `"text":"in time"`, mcpserver.FinishTime - 1},
+			{"two calls", calling("just") + strings.Replace(calling("just"), `"id":2`, `"id":3`, 1),
+				`"id":3`, mcpserver.FinishTime - 1},
+			{"too late", calling("late"), "", mcpserver.FinishTime},
+			{"a stream of changes", listening + "\n", "", 0},
+			{"a cancelled call", calling("late") + `{"jsonrpc":"2.0","method":"notifications/cancelled",` +
+				`"params":{"requestId":2}}`, "", 0},
+		} {
+			var out strings.Builder
+			began := time.Now()
+			if err := s.ServeStdio(t.Context(), strings.NewReader(tt.in), &out); err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+			if took := time.Since(began); took != tt.took {
+				t.Errorf("%s: it took %v", tt.name, took)
+			}
+			have := out.String()
+			if !strings.Contains(have, tt.want) || tt.want == "" && strings.Contains(have, "in time") {
+				t.Errorf("%s: have %s", tt.name, have)
+			}
+		}
+		began := time.Now()
+		progress := strings.Replace(calling("late"), `"late"`, `"late","_meta":{"progressToken":1}`, 1)
+		if err := s.ServeStdio(t.Context(), strings.NewReader(progress), &brittle{1}); err != nil {
+			t.Errorf("nobody listens: %v", err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("nobody listens: it took %v", took)
+		}
+	})
 }
 
 // TestHandlesExpire pins how long read_more can read on, and how much a session keeps.
@@ -212,12 +296,13 @@ func TestBusy(t *testing.T) {
 }
 
 // TestMessagesAreBounded pins how long a message over stdio may be: a longer one ends the session.
+// The line's end does not count.
 func TestMessagesAreBounded(t *testing.T) {
 	s, _ := withTestTools(t, nil)
 	for _, tt := range []struct {
 		size int
 		good bool
-	}{{mcpserver.MaxMessage, true}, {mcpserver.MaxMessage + 64<<10, false}} {
+	}{{mcpserver.MaxMessage, true}, {mcpserver.MaxMessage + 1, false}} {
 		const head, tail = `{"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":"`, `"}}`
 		line := head + strings.Repeat("x", tt.size-len(head)-len(tail)) + tail
 		in := strings.NewReader(initialize + "\n" + line + "\n")

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -21,14 +20,14 @@ import (
 
 // guard decides which requests get to the protocol at all.
 type guard struct {
-	log     *slog.Logger
-	tokens  tokens
-	hosts   []string
-	onlyOwn bool // requests from this machine only
+	refusals *refusals
+	tokens   tokens
+	hosts    []string
+	onlyOwn  bool // requests from this machine only
 }
 
-func newGuard(log *slog.Logger, h HTTP) (*guard, error) {
-	g := &guard{log: log, onlyOwn: h.NoAuth}
+func newGuard(refusals *refusals, h HTTP) (*guard, error) {
+	g := &guard{refusals: refusals, onlyOwn: h.NoAuth}
 	for _, host := range h.Hosts {
 		g.hosts = append(g.hosts, strings.ToLower(host))
 	}
@@ -64,8 +63,8 @@ func (g *guard) admit(next http.Handler) http.Handler {
 			why = "foreign origin"
 		}
 		if why != "" {
-			g.log.Warn("request refused: "+why, "host", r.Host, "origin", r.Header.Get("Origin"),
-				"from", r.RemoteAddr)
+			g.refusals.warn("request refused: "+why, "host", logged(r.Host),
+				"origin", logged(strings.Join(r.Header.Values("Origin"), ", ")), "from", r.RemoteAddr)
 			http.Error(w, why, http.StatusForbidden)
 			return
 		}
@@ -78,7 +77,7 @@ func (g *guard) authenticate(next http.Handler) http.Handler {
 	verify := func(_ context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
 		owner := g.tokens.owner(token)
 		if owner == "" {
-			g.log.Warn("request refused: wrong token", "from", r.RemoteAddr)
+			g.refusals.warn("request refused: wrong token", "from", r.RemoteAddr)
 			return nil, auth.ErrInvalidToken
 		}
 		return &auth.TokenInfo{UserID: owner}, nil
@@ -149,10 +148,14 @@ const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":
 // noBatch is its answer to several messages in one request, which neither era of the protocol has:
 // thousands of them would pass where the limits count requests.
 const noBatch = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":` +
-	`"batches are not served: send each message in a request of its own"}}`
+	`"batches are not served: send each message on its own"}}`
 
-// readBody reads a request's body, whole and in time, and makes sure that it is JSON, one message, and not too
-// deep for those who decode it recursively. It reports whether to go on; if not, it has answered.
+// noRequest is its answer to JSON that is no message of it.
+const noRequest = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}`
+
+// readBody reads a request's body, whole and in time, and makes sure that it is JSON, one message,
+// and not too deep for those who decode it recursively. It reports whether to go on; if not, it has
+// answered.
 func readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost {
 		return true

@@ -30,13 +30,17 @@ type HTTP struct {
 	Hosts []string
 }
 
+// sharedPart is how much of Options.Calls the clients of one token may have that have no sessions,
+// in percent: the rest is for those that do.
+const sharedPart = 75
+
 // statelessFrom is the first version of the protocol that has no sessions.
 const statelessFrom = "2026-07-28"
 
 // Handler serves MCP at any path. What it needs of its listener, Serve has: limits of headers and
 // of idle connections.
 func (s *Server) Handler(h HTTP) (http.Handler, error) {
-	guard, err := newGuard(s.log, h)
+	guard, err := newGuard(s.refusals, h)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +62,7 @@ type eras struct {
 
 func newEras(s *Server, tokens tokens) *eras {
 	of := func(*http.Request) *mcp.Server { return s.mcp }
-	logger := slog.New(warnings{s.log.Handler()})
+	logger, calls := s.refusals.library(), max(1, s.opts.Calls*sharedPart/100)
 	e := &eras{
 		server: s,
 		stateful: mcp.NewStreamableHTTPHandler(of, &mcp.StreamableHTTPOptions{
@@ -69,10 +73,10 @@ func newEras(s *Server, tokens tokens) *eras {
 			Logger: logger, Stateless: true, PropagateRequestCancellation: true,
 			MaxRequestBodyBytes: MaxMessage, DisableLocalhostProtection: true,
 		}),
-		shared: map[string]*session{"": newSession(s.life, s.opts.Calls)},
+		shared: map[string]*session{"": newShared(s.life, calls)},
 	}
 	for _, sum := range tokens {
-		e.shared[ownerOf(sum)] = newSession(s.life, s.opts.Calls)
+		e.shared[ownerOf(sum)] = newShared(s.life, calls)
 	}
 	return e
 }
@@ -133,7 +137,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, h HTTP) error
 		ReadHeaderTimeout: ReadHeaderTimeout,
 		IdleTimeout:       IdleTimeout,
 		MaxHeaderBytes:    MaxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(s.refusals.library().Handler(), slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // streams end with it
 	}
 	server.RegisterOnShutdown(waiting.close)

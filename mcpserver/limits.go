@@ -16,8 +16,19 @@ const (
 
 // Limits that no option changes.
 const (
-	MaxWaiting  = 256              // calls that wait for others to end; more are refused
-	MaxWait     = 30 * time.Second // how long a call waits for others to end
+	MaxWaiting        = 256              // calls that wait for others to end; more are refused
+	MaxSessionWaiting = 64               // of one session
+	MaxSharedWaiting  = 192              // of one token's clients without sessions, all together
+	MaxWait           = 30 * time.Second // how long a call waits for others to end
+
+	// Asks are what the server answers itself: lists of tools, and calls of its own tools. They
+	// never wait for calls of other tools.
+	MaxAsks        = 16 // at once
+	MaxSessionAsks = 4  // of one session
+	MaxSharedAsks  = 12 // of one token's clients without sessions, all together
+
+	FinishTime = 30 * time.Second // for calls under way when a client over stdio has closed its end
+
 	MaxMessage  = plugins.MaxInput + 64<<10
 	MaxBlocks   = 256              // blocks of content in a result; the rest is left out
 	HandleAge   = 30 * time.Minute // how long read_more can read on in an output
@@ -40,9 +51,23 @@ const (
 	ChangeDelay   = time.Second
 )
 
+// ListSettle is how long clients without sessions have to list the tools anew when one of them has
+// seen that a tool's output schema changed. Until then none of them gets structured content of that
+// tool: the server cannot tell who knows which schema.
+const ListSettle = 10 * time.Second
+
+// How many refused requests are logged one by one, of each reason, and how soon the others are
+// counted in one line. Of what a stranger sent so many bytes are logged.
+const (
+	RefusalLines  = 10
+	RefusalPeriod = time.Minute
+	MaxLogged     = 128
+)
+
 // Limits of HTTP.
 const (
 	MaxRequests       = 1024             // requests at once, open streams too
+	MaxListens        = 256              // open streams of one token's clients without sessions
 	MaxHeaderBytes    = 16 << 10         // of a request's headers
 	ReadHeaderTimeout = 10 * time.Second // for a request's headers
 	ReadBodyTimeout   = 30 * time.Second // for a request's body

@@ -31,11 +31,14 @@ type Server struct {
 	mcp      *mcp.Server
 	log      *slog.Logger
 	opts     Options
-	gate     *gate
-	sessions atomic.Int64 // over HTTP, that were initialised
+	gate     *gate // of the registry's tools
+	asks     *gate // of lists and of own
+	refusals *refusals
+	shown    atomic.Pointer[map[string]offer] // what clients see, by name
+	sessions atomic.Int64                     // over HTTP, that were initialised
 	found    atomic.Pointer[index]
 
-	offered map[string]string   // what clients see, by name: each offer's print; only for sync
+	offered map[string]string   // each offer's print, by name; only for sync
 	warned  map[string]struct{} // names that were warned of; only for sync
 
 	life    context.Context // ends with Close; calls and sessions end with it
@@ -58,15 +61,19 @@ func New(registry *plugins.Registry, opts *Options) *Server {
 	orDefault(&o.SessionCalls, DefaultSessionCalls)
 	orDefault(&o.Sessions, DefaultSessions)
 	s.log = o.Logger
-	s.gate = newGate(o.Calls)
+	s.gate, s.asks = newGate(o.Calls), newGate(MaxAsks)
 	s.own = newOwn(s)
+	s.life, s.end = context.WithCancel(context.Background())
+	s.refusals = newRefusals(s.life, s.log)
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: o.Name, Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
-		Logger:       slog.New(warnings{s.log.Handler()}),
+		Logger:       s.refusals.library(),
 		Capabilities: capabilities(),
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+			c.CacheScope = "private" // what there is depends on who may ask
+		},
 	})
 	s.mcp.AddReceivingMiddleware(s.admit)
-	s.life, s.end = context.WithCancel(context.Background())
 	changed := registry.Changed()
 	s.sync()
 	s.watcher.Go(func() { s.watch(changed) })
@@ -96,12 +103,4 @@ func orDefault[T comparable](v *T, value T) {
 	if *v == zero {
 		*v = value
 	}
-}
-
-// warnings passes on what the protocol's library says from a warning up: below, it tells of each
-// request.
-type warnings struct{ slog.Handler }
-
-func (h warnings) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
 }

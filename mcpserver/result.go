@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -30,6 +29,10 @@ type resultMeta struct {
 	Notes    []string `json:"notes,omitempty"` // on what was done to the arguments
 	Attempts int      `json:"attempts"`
 	Copied   bool     `json:"copied,omitempty"` // from the record of an earlier call of this key
+
+	// OtherSchema: what ran has not the output schema that the client was given, so there is no
+	// structured content. The list of tools has changed, or is about to.
+	OtherSchema bool `json:"otherSchema,omitempty"`
 }
 
 func metaOf(err error) errorMeta {
@@ -53,33 +56,16 @@ func failure(text string, meta errorMeta) *mcp.CallToolResult {
 	}
 }
 
-// shape is what a tool's results look like to clients.
-type shape struct {
-	structured bool // there is an output schema
-	wrapped    bool // in {"result": …}, since the tool's value need not be an object
-}
-
-func result(s *session, res plugins.Result, show shape) *mcp.CallToolResult {
-	out := &mcp.CallToolResult{Content: content(s, res.Output)}
-	if res.Copied || res.Attempts > 1 || len(res.Notes) > 0 {
-		out.Meta = mcp.Meta{MetaResult: resultMeta{res.Notes, res.Attempts, res.Copied}}
+// result is what a client gets for a good call: with structured content if that matches the output
+// schema that the client knows.
+func result(s *session, res plugins.Result, structured json.RawMessage, unknown bool) (
+	out *mcp.CallToolResult) {
+	out = &mcp.CallToolResult{Content: content(s, res.Output)}
+	if res.Copied || res.Attempts > 1 || len(res.Notes) > 0 || unknown {
+		out.Meta = mcp.Meta{MetaResult: resultMeta{res.Notes, res.Attempts, res.Copied, unknown}}
 	}
-	if v := show.structure(res.Value); v != nil {
-		out.StructuredContent = v
+	if structured != nil {
+		out.StructuredContent = structured
 	}
 	return out
-}
-
-// structure is the structured content for a tool's value, or nil. A tool may just have been
-// replaced by one that gives something else than clients were told: what is no object stays away.
-func (s shape) structure(value json.RawMessage) json.RawMessage {
-	switch {
-	case !s.structured || value == nil:
-		return nil
-	case s.wrapped:
-		return bytes.Join([][]byte{[]byte(`{"result":`), value, []byte(`}`)}, nil)
-	case bytes.TrimSpace(value)[0] != '{':
-		return nil
-	}
-	return value
 }

@@ -59,17 +59,16 @@ func TestOutputSchema(t *testing.T) {
 		{"a reference spelt with escapes", `{"type":"array","items":{"\u0024ref":"#"}}`, true, `[[]]`, ``},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			schema, wrapped := outputSchema(tt.text)
-			if wrapped != tt.wrapped {
-				t.Fatalf("wrapped: %v", wrapped)
+			p := promiseOf(tt.text)
+			if p.wrapped != tt.wrapped {
+				t.Fatalf("wrapped: %v", p.wrapped)
 			}
-			compiled := compileWhole(t, schema)
-			show := shape{structured: true, wrapped: wrapped}
+			compiled := compileWhole(t, p.schema)
 			for _, value := range []string{tt.good, tt.bad} {
 				if value == "" {
 					continue
 				}
-				v, err := decode(string(show.structure(json.RawMessage(value))))
+				v, err := decode(string(p.structure(json.RawMessage(value))))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,24 +97,20 @@ func compileWhole(t *testing.T, schema json.RawMessage) *jsonschema.Schema {
 	return compiled
 }
 
-// TestStructure pins that a value which does not fit what clients were told stays out.
+// TestStructure pins what the structured content for a value is.
 func TestStructure(t *testing.T) {
-	for _, tt := range []struct {
-		show        shape
-		value, want string
-	}{
-		{shape{}, `{}`, ``},
-		{shape{structured: true}, ` {"a":1}`, ` {"a":1}`},
-		{shape{structured: true}, `[1]`, ``},
-		{shape{structured: true}, ``, ``},
-		{shape{structured: true, wrapped: true}, `[1]`, `{"result":[1]}`},
+	for _, tt := range []struct{ schema, value, want string }{
+		{``, `{}`, ``},
+		{`{"type":"object"}`, ` {"a":1}`, ` {"a":1}`},
+		{`{"type":"object"}`, ``, ``},
+		{`{}`, `[1]`, `{"result":[1]}`},
 	} {
 		var value json.RawMessage
 		if tt.value != "" {
 			value = json.RawMessage(tt.value)
 		}
-		if have := string(tt.show.structure(value)); have != tt.want {
-			t.Errorf("%+v %s: have %s", tt.show, tt.value, have)
+		if have := string(promiseOf(tt.schema).structure(value)); have != tt.want {
+			t.Errorf("%s %s: have %s", tt.schema, tt.value, have)
 		}
 	}
 }

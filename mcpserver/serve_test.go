@@ -102,7 +102,16 @@ func TestRefusalsAreLogged(t *testing.T) {
 	s, _ := withTestTools(t, &mcpserver.Options{Logger: logTo(&log)})
 	url := listen(t, s, mcpserver.HTTP{Tokens: []string{testToken}})
 	post(t, url, initialize, "Host", "evil.example")
-	post(t, url, initialize, "Authorization", "Bearer "+otherToken)
+	for range 2 * mcpserver.RefusalLines {
+		post(t, url, initialize, "Authorization", "Bearer "+otherToken)
+		post(t, url, initialize, "Origin", "https://"+strings.Repeat("\u202e", mcpserver.MaxLogged))
+	}
+	if n := strings.Count(log.String(), "\n"); n != 1+2*mcpserver.RefusalLines {
+		t.Errorf("%d lines", n)
+	}
+	if log.Len() > 30*(1<<10) || strings.Contains(log.String(), "\u202e") {
+		t.Errorf("%d bytes: %s", log.Len(), log.String())
+	}
 	for _, want := range []string{"unknown host", "evil.example", "wrong token"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %q: %s", want, log.String())

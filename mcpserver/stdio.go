@@ -13,9 +13,10 @@ import (
 )
 
 // ServeStdio serves one client over a pair of streams until the client closes in, the server is
-// closed or ctx is done. It gives nil, or ctx's cause. When the client is not the one to end it, in
-// is closed if it can be, and a client that does not read what is left for it is given up after
-// ShutdownGrace. Nothing else may write to out.
+// closed or ctx is done. It gives nil, or ctx's cause. When the client closes in, what it asked for
+// before is carried out and answered, for FinishTime at most; else calls are cancelled, in is closed
+// if it can be, and a client that does not read what is left for it is given up after ShutdownGrace.
+// Nothing else may write to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	closer, ok := in.(io.ReadCloser)
 	if !ok {
@@ -24,9 +25,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	life, end := context.WithCancel(s.life)
 	defer end()
 	begun := newSession(life, s.opts.SessionCalls)
-	client, err := s.mcp.Connect(withSession(ctx, begun), &mcp.IOTransport{
-		Reader: closer, Writer: nopCloser{out}, MaxLineLength: MaxMessage,
-	}, nil)
+	client, err := s.mcp.Connect(withSession(ctx, begun), lines{closer, out}, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
@@ -71,7 +70,3 @@ func hasGone(err error) bool {
 	}
 	return false
 }
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,7 @@ func (s *Server) sync() {
 	s.found.Store(newIndex(specs))
 	var gone []string
 	offers := s.offers(specs)
+	defer s.shown.Store(&offers)
 	for name := range s.offered {
 		if _, ok := offers[name]; !ok {
 			delete(s.offered, name)
@@ -84,6 +86,7 @@ func (s *Server) sync() {
 				s.mcp.RemoveTools(name)
 				delete(s.offered, name)
 			}
+			delete(offers, name)
 			continue
 		}
 		s.offered[name] = print
@@ -149,19 +152,29 @@ func (s *Server) warn(name string, own []string) {
 
 // direct is a tool of the registry that clients call by its name.
 func (s *Server) direct(spec abi.ToolSpec) offer {
-	tool := shown(spec)
-	var show shape
-	if spec.OutputSchema != "" {
-		var schema json.RawMessage
-		schema, show.wrapped = outputSchema(spec.OutputSchema)
-		tool.OutputSchema, show.structured = schema, true
+	tool, now := shown(spec), promiseOf(spec.OutputSchema)
+	if now.schema != nil {
+		tool.OutputSchema = now.schema
 	}
 	handle := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		given := &sessionOf(ctx).given
+		before, known := given.of(spec.Name, now.schema)
 		res, err := s.run(ctx, req, spec.Name, req.Params.Arguments)
 		if _, gone := errors.AsType[*plugins.UnknownToolError](err); gone {
-			return nil, unknown(spec.Name)
+			return nil, unknown(spec.Name, false)
 		}
-		return s.answer(ctx, spec.Name, res, err, show)
+		if err != nil {
+			return s.failed(ctx, spec.Name, err)
+		}
+		after, still := given.of(spec.Name, now.schema)
+		ran := now
+		if res.OutputSchema != now.spec { // it was replaced since it was offered
+			ran = promiseOf(res.OutputSchema)
+		}
+		if !known || !still || !bytes.Equal(before, after) || !bytes.Equal(ran.schema, after) {
+			return result(sessionOf(ctx), res, nil, true), nil
+		}
+		return result(sessionOf(ctx), res, ran.structure(res.Value), false), nil
 	}
 	return offer{tool, false, handle}
 }
@@ -170,13 +183,22 @@ func (s *Server) direct(spec abi.ToolSpec) offer {
 func (s *Server) ownOffer(spec abi.ToolSpec) offer {
 	return offer{shown(spec), true,
 		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			res, err := s.own.Call(ctx,
-				plugins.Call{Tool: spec.Name, Input: orNothing(req.Params.Arguments)})
+			res, err := s.ask(ctx, plugins.Call{Tool: spec.Name, Input: orNothing(req.Params.Arguments)})
 			if spec.Name == callTool && err == nil {
 				return s.callByName(ctx, req, res.Value)
 			}
-			return s.answer(ctx, spec.Name, res, err, shape{})
+			return s.answer(ctx, spec.Name, res, err)
 		}}
+}
+
+// ask calls a tool of the server itself.
+func (s *Server) ask(ctx context.Context, call plugins.Call) (plugins.Result, error) {
+	leave, err := s.asks.enter(ctx, sessionOf(ctx).asks)
+	if err != nil {
+		return plugins.Result{}, err
+	}
+	defer leave()
+	return s.own.Call(ctx, call)
 }
 
 // shown is a tool as clients see it, but for its output schema.

@@ -42,7 +42,7 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 		return Result{}, err
 	}
 	if begun.Done {
-		return recall(begun, input.notes)
+		return tool.recall(begun, input.notes)
 	}
 	returned := false
 	defer func() {
@@ -58,7 +58,7 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 	err = noted(err, call.Attempt, begun.Place)
 	if err == nil {
 		res = Result{Output: out, Key: call.Key, Attempts: call.Attempt, Place: begun.Place,
-			Notes: input.notes}
+			Notes: input.notes, OutputSchema: tool.spec.OutputSchema}
 	}
 	if lost := r.end(ctx, begun, tool, out, call.Attempt, err); lost != nil {
 		return res, lost

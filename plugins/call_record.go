@@ -59,7 +59,7 @@ func (e *entry) notBegun(ctx context.Context, err error) error {
 }
 
 // recall gives what the ledger has of a call that is done.
-func recall(b Begun, notes []string) (Result, error) {
+func (e *entry) recall(b Begun, notes []string) (Result, error) {
 	if tool, ok := b.Err.(*ToolError); ok {
 		told := *tool // the ledger may give the same error to many calls
 		told.Place = b.Place
@@ -68,7 +68,11 @@ func recall(b Begun, notes []string) (Result, error) {
 	if b.Err != nil {
 		return Result{}, HostFault(b.Err)
 	}
-	return Result{Output: b.Output, Key: b.Key, Copied: true, Place: b.Place, Notes: notes}, nil
+	res := Result{Output: b.Output, Key: b.Key, Copied: true, Place: b.Place, Notes: notes}
+	if e.checkOutput(b.Output) == nil { // an earlier version of the tool may have given it
+		res.OutputSchema = e.spec.OutputSchema
+	}
+	return res, nil
 }
 
 // endWithCaller records the call of a tool that ended its goroutine, which nothing can stop: there

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
+	"github.com/wasmagent/wasmagent/plugins/pluginstest"
 )
 
 // TestWhatIsRecorded has which calls a ledger hears of, and what of them: every call of a run, and
@@ -283,6 +284,43 @@ func TestTwoRunsOneKey(t *testing.T) {
 	res, err := r.Call(t.Context(), in)
 	if err != nil || !res.Copied || res.Place.String() != "first#1" || len(spy.Calls()) != 1 {
 		t.Errorf("%+v, %v, ran %d times", res, err, len(spy.Calls()))
+	}
+}
+
+// TestSchemaOfAResult: a result comes with the output schema that it matches, of the tool that ran; a
+// copied one may be of a version of the tool that promised something else.
+func TestSchemaOfAResult(t *testing.T) {
+	version := func(schema, reply string) *pluginstest.Spy {
+		spy := replies("pay", abi.EffectWrite, value(reply), nil)
+		spy.Is.OutputSchema = schema
+		return spy
+	}
+	old := version(`{"type":"integer"}`, "1")
+	r := keyed(t, new(ledger.Memory), old)
+	for _, test := range []struct {
+		id     int
+		tool   *pluginstest.Spy
+		copied bool
+		schema string
+	}{
+		{1, old, false, `{"type":"integer"}`},
+		{1, old, true, `{"type":"integer"}`},
+		{1, version(`{"type":"string"}`, `"1"`), true, ""},
+		{2, nil, false, `{"type":"string"}`},
+		{1, version(`{"type":"number"}`, "2"), true, `{"type":"number"}`},
+		{1, version("", "3"), true, ""},
+		{3, nil, false, ""},
+	} {
+		if test.tool != nil && test.tool != old {
+			if err := r.Replace([]plugins.Tool{old}, []plugins.Tool{test.tool}); err != nil {
+				t.Fatal(err)
+			}
+			old = test.tool
+		}
+		res, err := call(t, r, "pay", fmt.Sprintf(`{"id":%d}`, test.id))
+		if err != nil || res.Copied != test.copied || res.OutputSchema != test.schema {
+			t.Errorf("%+v: %+v, %v", test, res, err)
+		}
 	}
 }
 

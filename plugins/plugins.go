@@ -53,6 +53,10 @@ type Result struct {
 	Copied   bool     // the ledger had it: nothing ran
 	Place    Place    // where it is recorded, by this call or the earlier one; zero if nowhere
 	Notes    []string // what the registry did to the arguments or noticed about the result
+
+	// OutputSchema is the one that the result matches: of the very tool that ran, which may have
+	// been replaced since. "": it has none, or a copied result does not match it.
+	OutputSchema string
 }
 
 // Options of a Registry. Nil and zero fields are the documented defaults.

@@ -58,7 +58,8 @@ func (a *app) mcpCommand() *cobra.Command {
 		Short: "Serve the tools to MCP clients",
 		Long: `Serve the tools of the plugin directories to a client of the Model Context Protocol, over
 stdin and stdout until stdin ends, or with --http over streamable HTTP. Both versions of the
-protocol are spoken, the one with sessions and the one without.
+protocol are spoken, the one with sessions and the one without. What was asked before stdin
+ends is answered.
 
 Clients start this command by themselves: "mcp install CLIENT" writes it into a client's
 settings, and "mcp config CLIENT" prints what belongs there. Nothing but the protocol is

@@ -135,9 +135,10 @@ func TestMCPTwice(t *testing.T) {
 	}
 }
 
-// SIGTERM and the end of stdin end a server at once, also while a tool runs, and are nobody's failure.
+// SIGTERM ends a server at once, also while a tool runs. The end of stdin does when nothing is under
+// way; a call that is gets its answer first, here that it ran into its limit. Neither is a failure.
 func TestMCPEnds(t *testing.T) {
-	h := newMCPHome(t, "", "slow", "text")
+	h := newMCPHome(t, "[plugins.slow.limits]\ntime = \"1s\"\n", "slow", "text")
 	terminate := func(d *dialog) { _ = d.cmd.Process.Signal(syscall.SIGTERM) }
 	leave := func(d *dialog) { _ = d.in.Close() }
 	for name, end := range map[string]func(*dialog){"SIGTERM": terminate, "end of stdin": leave} {
@@ -151,12 +152,32 @@ func TestMCPEnds(t *testing.T) {
 				end(busy)
 			}
 		}
-		_, _ = busy.say(mcpCall(4, "slow", "{}")) // it may or may not be answered
+		answer, _ := busy.say(mcpCall(4, "slow", "{}")) // after SIGTERM it may or may not be answered
+		if name == "end of stdin" && !strings.Contains(answer, "limit.time") {
+			t.Errorf("the call under way is answered %q", answer)
+		}
 		for _, d := range []*dialog{idle, busy} {
 			err := d.cmd.Wait()
 			if log := h.log(d); err != nil || strings.Contains(log, "level=ERROR") {
 				t.Errorf("%s: it ended with %v: %s", name, err, log)
 			}
+		}
+	}
+}
+
+// All that a pipe has sent is answered when it ends.
+func TestMCPPipe(t *testing.T) {
+	h := newMCPHome(t, "", "text")
+	cmd := h.command("mcp")
+	cmd.Stdin = strings.NewReader(strings.Join([]string{mcpInitialize, mcpInitialized, mcpList,
+		mcpCall(3, "text", "{}"), mcpCall(4, "text", "{}")}, "\n"))
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"serverInfo"`, `"id":2,"result"`, `"id":3,"result"`, `"id":4,"result"`} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %s in %s", want, out)
 		}
 	}
 }

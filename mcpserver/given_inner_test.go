@@ -1,0 +1,51 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestGiven pins which schema a client is taken to know, and for how long those that share a session
+// are taken to know none.
+func TestGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		offered := json.RawMessage(`"offered"`)
+		for _, shared := range []bool{false, true} {
+			g := &given{shared: shared}
+			want := func(what, schema string, known bool) {
+				t.Helper()
+				have, ok := g.of("a", offered)
+				if ok != known || ok && string(have) != schema {
+					t.Errorf("shared %v, %s: %s, %v", shared, what, have, ok)
+				}
+			}
+			list := func(schema string) {
+				tool := &mcp.Tool{Name: "a"}
+				if schema != "" {
+					tool.OutputSchema = json.RawMessage(schema)
+				}
+				g.note([]*mcp.Tool{tool, {Name: "b"}})
+			}
+			want("nothing listed", `"offered"`, true)
+			list(`1`)
+			want("listed", `1`, true)
+			list(`1`)
+			want("listed again", `1`, true)
+			g.note([]*mcp.Tool{{Name: "b"}})
+			want("gone from the list", `1`, true)
+			list(`2`)
+			want("changed", `2`, !shared)
+			time.Sleep(ListSettle - 1)
+			want("just within the time", `2`, !shared)
+			time.Sleep(time.Nanosecond)
+			want("after it", `2`, true)
+			list(``)
+			time.Sleep(ListSettle)
+			want("without a schema", ``, true)
+		}
+	})
+}
