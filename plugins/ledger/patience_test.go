@@ -6,13 +6,16 @@ import (
 )
 
 // TestReadersWait pins that no connection which reads gives up at once while another process has
-// the file: the one that made the file goes back to them.
+// the file: the one that makes the file is theirs afterwards.
 func TestReadersWait(t *testing.T) {
 	l, err := Open(t.Context(), filepath.Join(t.TempDir(), "l.db"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	if err := l.prepareFile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	var held []interface{ Close() error }
 	for range 4 {
 		conn, err := l.db.Conn(t.Context())
