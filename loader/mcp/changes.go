@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -49,16 +51,20 @@ func (s *Source) weaker(t *tool) bool {
 
 // tell logs what is not offered, and which rules have lost their tools. The lock is held.
 func (s *Source) tell(o *offer) {
-	for _, w := range o.withheld {
-		s.news.once(w.Tool, w.Reason, func(dropped int64) {
-			s.log.Info("not offered: "+abi.CleanText(w.Reason, maxReason), "tool", w.Tool,
-				"dropped", dropped)
+	level := slog.LevelWarn
+	if s.tools == nil {
+		level = slog.LevelInfo // who opens it tells
+	}
+	say := func(tool, what, text string) {
+		s.news.once(tool, what, func(dropped int64) {
+			s.log.Log(context.Background(), level, text, "tool", tool, "dropped", dropped)
 		})
 	}
+	for _, w := range o.withheld {
+		say(w.Tool, w.Reason, "not offered: "+abi.CleanText(w.Reason, maxReason))
+	}
 	for _, name := range o.unmet {
-		s.news.once(name, noSuchTool, func(dropped int64) {
-			s.log.Warn("there is a rule for a tool, and "+noSuchTool, "tool", name, "dropped", dropped)
-		})
+		say(name, noSuchTool, "there is a rule for a tool, and "+noSuchTool)
 	}
 	for _, name := range s.unmet {
 		if !slices.Contains(o.unmet, name) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,6 +17,7 @@ type session struct {
 	conn sdk.Connection
 	proc *process      // nil over HTTP
 	over chan struct{} // closed when it can be used no more
+	vain atomic.Bool   // nobody ever had it: whoever starts the server is told why
 }
 
 // close ends the session. The library waits for answers that may never come, so a command is ended
@@ -198,6 +200,7 @@ func (s *Source) start() (*session, error) {
 		return nil, s.startFault(err)
 	}
 	if err := s.relist(ctx, c); err != nil {
+		c.vain.Store(true)
 		c.close()
 		return nil, s.startFault(s.fault("list", err, c))
 	}
@@ -233,7 +236,7 @@ func (s *Source) connect(ctx context.Context, version string) (*session, error) 
 	s.jobs.Go(func() {
 		err := c.mcp.Wait()
 		close(c.over)
-		if s.life.Err() == nil {
+		if s.life.Err() == nil && !c.vain.Load() {
 			s.log.Warn("the session has ended; the next call starts another", "err",
 				s.shown(fmt.Sprint(err), MaxLineChars))
 		}
