@@ -48,8 +48,9 @@ func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFla
 		rules[name] = overPolicy(flagged, c.tools[name])
 	}
 	var lost []error
-	t := &agentTools{app: a, heard: heard, offering: newOffering(plugins.NewRegistry(&plugins.Options{
-		Rules: rules, Ledger: &openingLedger{app: a}}), func(errs ...error) { lost = append(lost, errs...) })}
+	registry := plugins.NewRegistry(&plugins.Options{Rules: rules, Ledger: &openingLedger{app: a}})
+	t := &agentTools{app: a, heard: heard, offering: newOffering(registry,
+		func(errs ...error) { lost = append(lost, errs...) })}
 	t.wanted = cfg.Tools.Offers
 	t.addDirs(c.dirs)
 	for i := range c.plugins {

@@ -133,7 +133,8 @@ func TestOfferingTellsOnce(t *testing.T) {
 	}
 	turnTo(o, a, "a", nil)
 	turnTo(o, a, "a", []string{"x"})
-	want := `tool "x" is claimed by p.toml:1 and p.toml:2: p.toml:1 had it first and keeps it; rename or remove one`
+	want := `tool "x" is claimed by p.toml:1 and p.toml:2: p.toml:1 had it first and keeps it; ` +
+		`rename or remove one`
 	if len(told) != 2 || told[0] != want || told[1] != want {
 		t.Errorf("told %q", told)
 	}

@@ -101,8 +101,8 @@ func (s *Source) take(o *offer) {
 	}
 	if s.tools != nil {
 		s.news.limit.write(func(dropped int64) {
-			s.log.Warn("the server has changed its tools", "added", some(added), "changed", some(changed),
-				"removed", some(removed), "dropped", dropped)
+			s.log.Warn("the server has changed its tools", "added", some(added),
+				"changed", some(changed), "removed", some(removed), "dropped", dropped)
 		})
 	}
 	s.tools = tools

@@ -1,9 +1,11 @@
 package mcp_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -106,11 +108,12 @@ func TestChangedToolLosesItsRule(t *testing.T) {
 			check("come again", abi.EffectWrite)
 			turn(t, s)
 			check("what it was", read)
-			if n := strings.Count(j.String(), "level=WARN msg=\"the server has changed this tool since"); n != 1 {
+			said := "level=WARN msg=\"the server has changed this tool since"
+			if n := strings.Count(j.String(), said); n != 1 {
 				t.Errorf("said %d times: %s", n, j.String())
 			}
 			turn(t, s)
-			if n := strings.Count(j.String(), "changed this tool since"); n != 2 {
+			if n := strings.Count(j.String(), said); n != 2 {
 				t.Errorf("said %d times in all", n)
 			}
 		})
@@ -124,14 +127,17 @@ type keyless struct{ plugins.Tool }
 func TestRuleLosesItsTool(t *testing.T) {
 	var j journal
 	with, without := tools(toolNamed("turn"), toolNamed("put")), tools(toolNamed("turn"))
-	s, err := over(t, mcp.Server{Name: "pipe", Bare: true, Rules: map[string]plugins.Rule{"put": {Key: "id"}}},
-		j.options(), turner(with, without, tools(toolNamed("turn"), toolNamed("x")), with, without))
+	server := mcp.Server{Name: "pipe", Bare: true,
+		Rules: map[string]plugins.Rule{"put": {Key: "id"}}}
+	other := tools(toolNamed("turn"), toolNamed("x"))
+	s, err := over(t, server, j.options(), turner(with, without, other, with, without))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []int{1, 1, 1, 2} {
 		turn(t, s)
-		if n := strings.Count(j.String(), "there is a rule for a tool, and the server has no such tool"); n != want {
+		said := "there is a rule for a tool, and the server has no such tool"
+		if n := strings.Count(j.String(), said); n != want {
 			t.Errorf("after %d changes: said %d times, want %d", i+1, n, want)
 		}
 	}
@@ -199,13 +205,16 @@ func TestLostSession(t *testing.T) {
 		tool string
 		runs int64 // requests of the first call
 	}{
-		"plain":               {"session not found", "put", 2},
-		"TypeScript":          {`{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`, "put", 2},
-		"Python":              {`{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Not Found: Session has been terminated"}}`, "put", 2},
-		"who knows":           {"", "put", 1},
-		"a proxy":             {"<html>no such upstream</html>", "put", 1},
-		"a proxy, a read":     {"<html>no such upstream</html>", "get", 2},
-		"the tool's own":      {`{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"no such page"}}`, "put", 1},
+		"plain": {"session not found", "put", 2},
+		"TypeScript": {`{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},` +
+			`"id":null}`, "put", 2},
+		"Python": {`{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,` +
+			`"message":"Not Found: Session has been terminated"}}`, "put", 2},
+		"who knows":       {"", "put", 1},
+		"a proxy":         {"<html>no such upstream</html>", "put", 1},
+		"a proxy, a read": {"<html>no such upstream</html>", "get", 2},
+		"the tool's own": {`{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,` +
+			`"message":"no such page"}}`, "put", 1},
 		"about a long answer": {strings.Repeat("x", mcp.MaxAnswerBytes) + "session", "put", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,5 +241,51 @@ func TestLostSession(t *testing.T) {
 				t.Errorf("%d sessions", sessions.Load())
 			}
 		})
+	}
+}
+
+// A call that runs when another one finds the session lost is not made again: it was sent.
+func TestLostSessionOfAnother(t *testing.T) {
+	var runs atomic.Int64
+	running, over := make(chan struct{}), make(chan struct{})
+	url := listen(t, answers(tools(toolNamed("slow"), toolNamed("put")),
+		func(w http.ResponseWriter, m message) bool {
+			switch {
+			case m.Method == "initialize":
+				w.Header().Set("Mcp-Session-Id", "s")
+			case m.Params.Name == "slow":
+				if runs.Add(1) == 1 {
+					close(running)
+				}
+				<-over
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, ok)
+				return true
+			case m.Params.Name == "put":
+				http.Error(w, "session not found", http.StatusNotFound)
+				return true
+			}
+			return false
+		}))
+	answer := sync.OnceFunc(func() { close(over) })
+	t.Cleanup(answer)
+	s := open(t, mcp.Server{Name: "web", Bare: true, URL: url}, nil)
+	r := registry(t, s, nil)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Call(t.Context(), plugins.Call{Tool: "slow"})
+		ended <- err
+	}()
+	<-running
+	_, err := call(t, s, "put", `{}`)
+	is(t, err, plugins.ErrHandler, "server", "session not found")
+	var slow error
+	select {
+	case slow = <-ended:
+	default: // it is still waited for
+		answer()
+		slow = <-ended
+	}
+	if runs.Load() != 1 || slow != nil && !errors.Is(slow, plugins.ErrHandler) {
+		t.Errorf("%d runs, %v", runs.Load(), slow)
 	}
 }

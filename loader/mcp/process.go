@@ -153,7 +153,9 @@ func (t *tail) read(from io.Reader) {
 		}
 		if text := shown(string(l.text), MaxLineChars); text != "" {
 			t.keep(text)
-			t.lines.write(func(dropped int64) { logLine(t.source.log, slog.LevelInfo, text, "stderr", dropped) })
+			t.lines.write(func(dropped int64) {
+				logLine(t.source.log, slog.LevelInfo, text, "stderr", dropped)
+			})
 		}
 		if err != nil {
 			return

@@ -46,7 +46,8 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	}
 	defer s.calls.Release(1)
 	if s.weaker(t) {
-		return plugins.Output{}, t.failed(plugins.ErrHandler, &abi.Failure{Code: "changed", Permanent: true,
+		return plugins.Output{}, t.failed(plugins.ErrHandler, &abi.Failure{
+			Code: "changed", Permanent: true,
 			Message: "it has changed since it was listed, and was not called: it counts as write now"})
 	}
 	raw, err := t.ask(mine, call)
