@@ -71,6 +71,11 @@ func shows(text string) string {
 
 // Whatever a server answers, nothing in it has a secret that the server was given.
 func TestSecretsInAnswers(t *testing.T) {
+	result := ""
+	s, err := secretive(t, nil, each(oneTool, func(p pipes, m message) { p.answer(m, result) }))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for place, form := range map[string]string{
 		"text":        `{"content":[{"type":"text","text":"it is %s, ok"}]}`,
 		"failure":     `{"isError":true,"content":[{"type":"text","text":"it is %s, ok"}]}`,
@@ -85,10 +90,7 @@ func TestSecretsInAnswers(t *testing.T) {
 		"bad content": `{"content":"ok %s"}`,
 	} {
 		for way, leak := range leaks {
-			s, err := secretive(t, nil, replies(oneTool, fmt.Sprintf(form, leak)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			result = fmt.Sprintf(form, leak)
 			res, err := call(t, s, "go", `{}`)
 			all := fmt.Sprintf("%v %s", err, plugins.ModelText(err))
 			if f, ok := errors.AsType[*abi.Failure](err); ok {
@@ -98,7 +100,6 @@ func TestSecretsInAnswers(t *testing.T) {
 			if all += string(shown); shows(all) != "" || !strings.Contains(all, "ok") {
 				t.Errorf("%s, %s: %s", place, way, all)
 			}
-			s.Close()
 		}
 	}
 }
