@@ -28,6 +28,7 @@ type ToolError struct {
 	Kind     Kind
 	Effect   abi.Effect // the tool's: after a write, the texts say that it may have happened
 	Plugin   string     // whose tool it is; "" for a native one
+	Origin   string     // what Plugin is, a word such as server; "" is a plugin
 	Digest   string     // of the plugin's code
 	Refused  int        // calls in a row whose input the schema allowed and the tool did not
 	Attempts int        // how often the tool was run; 0: it was not

@@ -18,6 +18,7 @@ type Recorded struct {
 	Tool     string `json:"tool,omitempty"`
 	Effect   string `json:"effect,omitempty"`
 	Plugin   string `json:"plugin,omitempty"`
+	Origin   string `json:"origin,omitempty"` // what Plugin is; "" is a plugin
 	Digest   string `json:"digest,omitempty"`
 	Refused  int    `json:"refused,omitempty"`
 	Attempts int    `json:"attempts,omitempty"`
@@ -65,6 +66,7 @@ func Record(err error) Recorded {
 		Tool:     tool.Tool,
 		Effect:   tool.Effect.String(),
 		Plugin:   tool.Plugin,
+		Origin:   tool.Origin,
 		Digest:   tool.Digest,
 		Refused:  tool.Refused,
 		Attempts: tool.Attempts,
@@ -91,7 +93,7 @@ func (r Recorded) Err() error {
 		return HostFault(err)
 	}
 	return &ToolError{
-		Tool: r.Tool, Kind: kind, Effect: effect, Plugin: r.Plugin, Digest: r.Digest,
+		Tool: r.Tool, Kind: kind, Effect: effect, Plugin: r.Plugin, Origin: r.Origin, Digest: r.Digest,
 		Refused: r.Refused, Attempts: r.Attempts,
 		Err: &RecordedError{Cause: r.Cause, Text: r.Text, Model: r.Model, Failure: r.failure()},
 	}

@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,9 +33,9 @@ func (e *ToolError) Error() string {
 	fmt.Fprintf(&b, "tool %q", e.Tool)
 	switch {
 	case e.Plugin != "" && e.Digest != "":
-		fmt.Fprintf(&b, " of plugin %q (%s)", e.Plugin, shortDigest(e.Digest))
+		fmt.Fprintf(&b, " of %s %q (%s)", e.origin(), e.Plugin, shortDigest(e.Digest))
 	case e.Plugin != "":
-		fmt.Fprintf(&b, " of plugin %q", e.Plugin)
+		fmt.Fprintf(&b, " of %s %q", e.origin(), e.Plugin)
 	}
 	fmt.Fprintf(&b, ": %s (%s)", e.Kind.Error(), CauseOf(e))
 	if e.Refused >= maxRefusals {
@@ -59,6 +60,9 @@ func (e *ToolError) Error() string {
 	}
 	return b.String()
 }
+
+// origin is what Plugin is.
+func (e *ToolError) origin() string { return cmp.Or(e.Origin, "plugin") }
 
 // shortDigest keeps the algorithm and the first twelve digits of a digest, enough to tell a file.
 func shortDigest(digest string) string {

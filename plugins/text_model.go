@@ -131,7 +131,7 @@ func (e *ToolError) sandboxText(cause string) string {
 
 // report quotes what the tool says of itself.
 func (e *ToolError) report() string {
-	who := fmt.Sprintf("plugin %q", clip(e.Plugin, maxName))
+	who := fmt.Sprintf("%s %q", e.origin(), clip(e.Plugin, maxName))
 	if e.Plugin == "" {
 		who = "it"
 	}

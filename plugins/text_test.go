@@ -63,6 +63,8 @@ func toolTexts() []*plugins.ToolError {
 		tool(handler, &abi.Failure{Code: "declined", Message: "no funds", Permanent: true,
 			Details: abi.Raw{0xc3}}),
 		again(tool(handler, &abi.Failure{Code: "busy", Message: "later"}), 0, 3),
+		{Tool: "py_get", Kind: handler, Plugin: "py", Origin: "server", Attempts: 1,
+			Err: &abi.Failure{Message: "no such page"}},
 		native(handler, errors.New("no such file\xff")),
 		native(handler, nil),
 		tool(handler, &abi.Failure{Message: "\x1b[31mred\x1b[0m\n\n\u202eok\u200b" +

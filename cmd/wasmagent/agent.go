@@ -47,7 +47,8 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 	if err != nil {
 		return nil, err
 	}
-	tools, err := a.openTools(ctx, cfg, flags, g.heard)
+	// A session that goes on may have calls to make again before anything is said.
+	tools, err := a.openTools(ctx, cfg, flags, g.heard, stream && !flags.set.Changed("resume"))
 	if err != nil {
 		return nil, err
 	}

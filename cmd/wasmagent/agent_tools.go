@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/config"
@@ -12,53 +13,66 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// agentTools are the tools that a model may call: those of the plugin directories that the
-// configuration offers. What a tool says while it runs goes to its listener.
+// agentTools are the tools that a model may call: those of the plugin directories and servers that
+// the configuration offers. What a tool says while it runs goes to its listener.
 type agentTools struct {
-	app      *app
-	registry *plugins.Registry
-	owners   map[string]*loader.Plugin
-	effects  map[string]abi.Effect
-	heard    *teller
+	*offering
+	app   *app
+	heard *teller
 }
 
-// openTools opens the plugin directories and servers for a model.
-func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFlags,
-	heard *teller) (*agentTools, error) {
+// openTools opens the plugin directories and servers for a model. Those of a chat come in when they
+// are there, so that it can begin; a run has use for all of them at once, and flags for one of their
+// tools do, too.
+func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFlags, heard *teller,
+	chat bool) (*agentTools, error) {
 	rules, err := flags.rules()
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.openAll(ctx, "")
+	c, servers, err := a.openPlugins(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a.tellWithheld(c)
-	t := &agentTools{app: a, owners: map[string]*loader.Plugin{}, effects: map[string]abi.Effect{},
-		heard: heard, registry: plugins.NewRegistry(&plugins.Options{
-			Rules: rules, Ledger: &openingLedger{app: a}})}
-	for name, tool := range c.tools {
-		if !cfg.Tools.Offers(name) {
-			continue
-		}
-		if flagged, ok := rules[name]; ok {
-			rules[name] = overPolicy(flagged, tool)
-		}
-		if err := t.registry.Add(tool); err != nil {
+	for name := range rules {
+		chat = chat && c.tools[name] != nil
+	}
+	if !chat {
+		a.openServers(ctx, c, servers)
+		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		t.owners[name] = &c.plugins[c.owners[name]]
+	}
+	a.tellWithheld(c)
+	for name, flagged := range rules {
+		rules[name] = overPolicy(flagged, c.tools[name])
+	}
+	var lost []error
+	registry := plugins.NewRegistry(&plugins.Options{Rules: rules, Ledger: &openingLedger{app: a}})
+	t := &agentTools{app: a, heard: heard, offering: newOffering(registry,
+		func(errs ...error) { lost = append(lost, errs...) })}
+	t.wanted = cfg.Tools.Offers
+	t.addDirs(c.dirs)
+	for i := range c.plugins {
+		if s := c.servers[i]; s.source != nil {
+			t.change(t.addServer(s.Name, s.At), nil, s.source.Tools())
+		}
+	}
+	if refused, ok := errors.AsType[*plugins.AddError](errors.Join(lost...)); ok {
+		return nil, refused // a name that several have is told already
 	}
 	if err := t.registry.Check(); err != nil {
 		return nil, ruleError(err)
 	}
-	if have := len(c.tools); have > 0 && len(t.owners) == 0 && (cfg.Tools.Allow == nil ||
-		len(cfg.Tools.Allow) > 0) {
+	if chat && len(servers) > 0 {
+		t.lost = a.logWithheld
+		a.onEnd(a.join(ctx, t.offering, servers, true))
+		return t, nil
+	}
+	if have := len(c.tools); have > 0 && len(slices.Collect(t.Specs())) == 0 &&
+		(cfg.Tools.Allow == nil || len(cfg.Tools.Allow) > 0) {
 		heard.warn(fmt.Sprintf("the model is offered no tool: tools.allow and tools.deny leave none of %d",
 			have))
-	}
-	for spec := range t.registry.Specs() {
-		t.effects[spec.Name] = spec.Effect
 	}
 	return t, nil
 }
@@ -75,6 +89,16 @@ func ruleError(err error) error {
 	}
 }
 
+// effect is what a tool does; false: it is not there.
+func (t *agentTools) effect(tool string) (abi.Effect, bool) {
+	for spec := range t.Specs() {
+		if spec.Name == tool {
+			return spec.Effect, true
+		}
+	}
+	return abi.EffectWrite, false
+}
+
 // Specs implements agentloop.Tools.
 func (t *agentTools) Specs() iter.Seq[abi.ToolSpec] { return t.registry.Specs() }
 
@@ -82,7 +106,11 @@ func (t *agentTools) Specs() iter.Seq[abi.ToolSpec] { return t.registry.Specs() 
 func (t *agentTools) Call(ctx context.Context, call plugins.Call) (plugins.Result, error) {
 	call.Log = t.app.guestLog(call.Tool)
 	call.Progress = func(p abi.Progress) { t.heard.progress(call.ID, call.Tool, p) }
-	result, err := t.app.callLogged(ctx, t.registry, t.owners[call.Tool], call)
+	owner := t.owner(call.Tool)
+	if owner == nil {
+		owner = &loader.Plugin{} // it has gone since the model was told of it
+	}
+	result, err := t.app.callLogged(ctx, t.registry, owner, call)
 	for _, note := range result.Notes {
 		t.heard.warn(call.Tool + ": " + note)
 	}

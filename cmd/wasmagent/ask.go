@@ -67,11 +67,15 @@ func (t *agentTools) question(q agentloop.Question, arguments string, long bool)
 	w, paint := t.app.err, t.paint()
 	fmt.Fprintf(w, "%s may the model call this tool?\n", paint.yellow("approve:"))
 	table := newTable(w)
-	owner := t.owners[q.Call.Name]
-	if owner == nil {
+	owner := t.owner(q.Call.Name)
+	switch does := effectText[q.Tool.Effect]; {
+	case owner == nil:
 		table.row("  tool", "%s, the program's own", q.Call.Name)
-	} else {
-		table.row("  tool", "%s, which does this: %s", q.Call.Name, effectText[q.Tool.Effect])
+	case owner.Digest == "":
+		table.row("  tool", "%s, which does this: %s", q.Call.Name, does)
+		table.row("  server", "%s, %s, NOT sandboxed", oneLine(owner.Name), oneLine(owner.Path))
+	default:
+		table.row("  tool", "%s, which does this: %s", q.Call.Name, does)
 		table.row("  plugin", "%s, %s, %s", oneLine(owner.Name), oneLine(owner.Path), owner.Digest)
 	}
 	if long {
@@ -99,7 +103,7 @@ var effectText = map[abi.Effect]string{
 // subject is what an answer for the session is about: of a tool that only reads any call, else the
 // very arguments, however they are written.
 func (t *agentTools) subject(call message.Call) string {
-	if effect, ok := t.effects[call.Name]; !ok || effect == abi.EffectRead {
+	if effect, ok := t.effect(call.Name); !ok || effect == abi.EffectRead {
 		return ""
 	}
 	return canonicalJSON(call.Arguments)

@@ -164,7 +164,8 @@ func (c *catalog) addPlugin(p loader.Plugin) {
 	}
 }
 
-// offer takes in a tool of plugin mine.
+// offer takes in a tool of plugin mine. A server's tool, which comes after those of plugins and of
+// servers before it by name, takes no name from another.
 func (c *catalog) offer(t plugins.Tool, mine int) {
 	name := t.Spec().Name
 	theirs, taken := c.owners[name]
@@ -172,10 +173,17 @@ func (c *catalog) offer(t plugins.Tool, mine int) {
 		c.tools[name], c.owners[name] = t, mine
 		return
 	}
-	delete(c.tools, name)
 	err := &loader.CollisionError{
 		What: "tool", Name: name, Paths: []string{c.plugins[theirs].Path, c.plugins[mine].Path},
 	}
+	if c.noun(mine) == "server" {
+		if c.tools[name] != nil {
+			err.Kept = c.plugins[theirs].Path
+		}
+		c.plugins[mine].Withheld = append(c.plugins[mine].Withheld, err)
+		return
+	}
+	delete(c.tools, name)
 	for _, i := range []int{theirs, mine} {
 		c.plugins[i].Withheld = append(c.plugins[i].Withheld, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -98,18 +99,22 @@ func (a *app) serve(ctx context.Context, flags *mcpFlags) error {
 	if err := errors.Join(flags.shown.check(), flags.checkHTTP()); err != nil {
 		return err
 	}
-	c, err := a.openAll(ctx, "")
+	c, servers, err := a.openPlugins(ctx)
 	if err != nil {
 		return err
 	}
-	registry := a.served(c)
-	server := mcpserver.New(registry, &mcpserver.Options{
+	tools, dirs := a.served(c)
+	defer a.join(ctx, tools, servers, flags.shown.watch)()
+	if len(slices.Collect(tools.registry.Specs())) == 0 {
+		a.log.Warn("there are no tools to serve", "plugins", c.origin)
+	}
+	server := mcpserver.New(tools.registry, &mcpserver.Options{
 		Version: versions().Version, Logger: a.log,
 		Discover: flags.shown.discover, DirectTools: flags.shown.direct,
 	})
 	defer server.Close()
 	if flags.shown.watch {
-		defer a.follow(ctx, c, registry)()
+		defer a.follow(ctx, tools, dirs)()
 	}
 	if flags.http != "" {
 		err = a.serveHTTP(ctx, server, flags)

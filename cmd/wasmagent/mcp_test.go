@@ -182,22 +182,6 @@ func TestMCPPipe(t *testing.T) {
 	}
 }
 
-// What an MCP server of the policy changes about its tools is told and called.
-func TestMCPServerChanges(t *testing.T) {
-	h := newMCPHome(t, "[servers.notes]\ncommand = \"peer\"\nargs = [\"notes.txt\"]\n", "text")
-	d := h.start(t)
-	h.must(t, d, mcpCall(3, "notes_learn", "{}"), `"id":3,"result"`)
-	if line, err := d.hear("notifications/tools/list_changed"); err != nil {
-		t.Fatalf("%s, %v: %s", line, err, h.log(d))
-	}
-	h.must(t, d, mcpCall(4, "notes_forget", "{}"), "kept")
-	h.must(t, d, mcpCall(5, "notes_learn", "{}"), "unknown tool")
-	h.must(t, d, mcpCall(6, "text", "{}"), "two")
-	if err := d.end(); err != nil {
-		t.Errorf("it ended with %v", err)
-	}
-}
-
 // Plugins that are put into the directory, replaced and taken away while a client is there are told
 // to it and called, and a replacement that does not load leaves the version before serving.
 func TestMCPWatch(t *testing.T) {

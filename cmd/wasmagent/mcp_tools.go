@@ -2,31 +2,27 @@ package main
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"sync"
 
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// served are the tools that are served. What is not on offer is logged, with its reason.
-func (a *app) served(c *catalog) *plugins.Registry {
-	registry := plugins.NewRegistry(&plugins.Options{
+// served are the tools that are served, at first those of plugins. What is not on offer is logged,
+// with its reason.
+func (a *app) served(c *catalog) (*offering, []*supply) {
+	o := newOffering(plugins.NewRegistry(&plugins.Options{
 		Ledger: &openingLedger{app: a}, Logger: a.log,
-	})
+	}), a.logWithheld)
+	dirs := o.addDirs(c.dirs)
 	var withheld []error
-	for i, p := range c.plugins {
-		for _, name := range c.offered(i) {
-			withheld = append(withheld, registry.Add(c.tools[name]))
+	for _, dir := range c.dirs { // what only the catalog knows of several, the offering tells
+		for _, p := range dir.Plugins() {
+			withheld = append(withheld, reasons(p)...)
 		}
-		withheld = append(withheld, reasons(p)...)
 	}
 	a.logWithheld(withheld...)
-	if len(slices.Collect(registry.Specs())) == 0 {
-		a.log.Warn("there are no tools to serve", "plugins", c.origin)
-	}
-	return registry
+	return o, dirs
 }
 
 // logWithheld logs why something is not on offer, each reason once: a name that several plugins
@@ -43,44 +39,26 @@ func (a *app) logWithheld(all ...error) {
 	}
 }
 
-// follow puts what changes in the plugin directories into the registry, from when it has looked at
-// them, which this does not wait for, until stop.
-func (a *app) follow(ctx context.Context, c *catalog, registry *plugins.Registry) (stop func()) {
+// follow takes in what changes in the plugin directories, from when it has looked at them, which this
+// does not wait for, until stop.
+func (a *app) follow(ctx context.Context, o *offering, dirs []*supply) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	for _, dir := range c.dirs {
+	for _, s := range dirs {
 		group.Go(func() {
-			err := dir.Watch(ctx, func(change loader.Change) { a.change(c, registry, change) })
+			err := s.dir.Watch(ctx, func(change loader.Change) {
+				o.change(s, change.Old, change.New)
+				a.log.Info("plugins changed", "added", change.Added, "replaced", change.Replaced,
+					"removed", change.Removed)
+				a.logWithheld(change.Refused...)
+			})
 			if err != nil && ctx.Err() == nil {
 				a.log.Warn("changes of plugins are not followed", "error", err)
 			}
 		})
 	}
-	for i, s := range c.servers {
-		if s.source != nil {
-			group.Go(func() { a.followServer(ctx, c, i, registry) })
-		}
-	}
 	return func() {
 		cancel()
 		group.Wait()
 	}
-}
-
-// change takes in what is new. A name that two directories claimed at the start is nobody's.
-func (a *app) change(c *catalog, registry *plugins.Registry, change loader.Change) {
-	var lost []error
-	fresh := slices.DeleteFunc(slices.Clone(change.New), func(t plugins.Tool) bool {
-		name := t.Spec().Name
-		i, claimed := c.owners[name]
-		if claimed && c.tools[name] == nil {
-			lost = append(lost, errors.Join(c.withheld(i, name)))
-			return true
-		}
-		return false
-	})
-	err := registry.Replace(change.Old, fresh)
-	a.log.Info("plugins changed", "added", change.Added, "replaced", change.Replaced,
-		"removed", change.Removed)
-	a.logWithheld(append(append(lost, err), change.Refused...)...)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 )
@@ -19,11 +20,16 @@ const peerTools = `
 {"name":"greet","description":"Greet somebody.","inputSchema":{"type":"object"}}`
 
 // peerMain is that server, on its standard streams. It writes a line to the file that its argument
-// names when it starts, and one for each note; peer -gone ends at once.
+// names when it starts, and one for each note; peer -gone ends at once,
+// and peer -hang answers nothing.
 func peerMain() {
 	if os.Args[1] == "-gone" {
 		fmt.Fprintln(os.Stderr, "no database")
 		os.Exit(3)
+	}
+	if os.Args[1] == "-hang" {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
 	}
 	peerNote("started " + os.Getenv("PEER_TOKEN"))
 	offers := peerTools

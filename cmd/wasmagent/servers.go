@@ -10,7 +10,6 @@ import (
 
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/mcp"
-	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/policy"
 )
 
@@ -34,29 +33,40 @@ func (e *serverToolError) Error() string {
 // Of servers only those are started that name could mean, a tool's, a server's or SERVER:TOOL; "" are
 // all. What cannot be had is in the catalog with its reason.
 func (a *app) openAll(ctx context.Context, name string) (*catalog, error) {
+	c, servers, err := a.openPlugins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owner, _, _ := strings.Cut(name, ":")
+	_, isPlugins := c.owners[name] // and before a server's
+	servers = slices.DeleteFunc(servers, func(s *policy.Server) bool {
+		return name != "" && s.Name != owner && (isPlugins || !s.MayOffer(name))
+	})
+	a.openServers(ctx, c, servers)
+	return c, context.Cause(ctx)
+}
+
+// openPlugins opens the plugin directories, which may be none if there are servers. Of servers none
+// is started.
+func (a *app) openPlugins(ctx context.Context) (*catalog, []*policy.Server, error) {
 	c, err := a.openDirs(ctx)
 	none, noDirs := errors.AsType[*noDirsError](err)
 	if err != nil && !noDirs {
-		return nil, err
+		return nil, nil, err
 	}
 	operator, err := a.operator()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	servers := operator.Servers()
 	switch {
 	case noDirs && len(servers) == 0:
-		return nil, none
+		return nil, nil, none
 	case noDirs:
 		c = newCatalog()
 		c.origin = a.policyFile()
 	}
-	owner, _, _ := strings.Cut(name, ":")
-	servers = slices.DeleteFunc(servers, func(s *policy.Server) bool {
-		return name != "" && s.Name != owner && !s.MayOffer(name)
-	})
-	a.openServers(ctx, c, servers)
-	return c, context.Cause(ctx)
+	return c, servers, nil
 }
 
 // openServers starts servers side by side, and takes them in by their names.
@@ -114,24 +124,6 @@ func (c *catalog) noun(i int) string {
 		return "server"
 	}
 	return "plugin"
-}
-
-// followServer puts what a server changes about its tools into the registry, until ctx ends.
-func (a *app) followServer(ctx context.Context, c *catalog, i int, registry *plugins.Registry) {
-	s, old := c.servers[i], c.plugins[i].Tools
-	for {
-		changed := s.source.Changed()
-		if now := s.source.Tools(); !slices.Equal(old, now) {
-			a.change(c, registry, loader.Change{
-				Old: old, New: now, Replaced: []string{s.Name}, Refused: s.withheld()})
-			old = now
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // inspectServer shows a server.

@@ -32,7 +32,7 @@
 // A [Secret] is put into requests to the hosts it is for, after the rules have passed, on each hop
 // anew. The guest cannot see it, set it, or name where it goes. Answers, errors and URLs are
 // searched for the secrets that the client has used, in the forms that servers commonly echo, and
-// [Client.Scrub] does the same for other texts. That is a net and not a wall: a server that answers
-// with a secret in pieces or in a coding of its own gets through it. Only hosts that may know a
-// secret should be among its hosts.
+// [Client.Scrub] does the same for other texts, as a [Scrubber] does for secrets of others. That is a
+// net and not a wall: a server that answers with a secret in pieces or in a coding of its own gets
+// through it. Only hosts that may know a secret should be among its hosts.
 package egress

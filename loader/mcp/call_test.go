@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -64,8 +65,12 @@ func failures(t *testing.T, s *mcp.Source) {
 	if f == nil || string(f.Details) != "\x81\xa4free\x00" {
 		t.Errorf("%+v", f)
 	}
-	if text := plugins.ModelText(err); !strings.Contains(text, `"the disk is full"`) {
-		t.Errorf("%s: not quoted", text)
+	who := fmt.Sprintf("server %q", s.Name())
+	if text := plugins.ModelText(err); !strings.Contains(text, who+` reported: "the disk is full"`) {
+		t.Errorf("%s: not quoted, or not as the server's word", text)
+	}
+	if !strings.Contains(err.Error(), `tool "fail" of `+who) {
+		t.Errorf("%v: not of %s", err, who)
 	}
 	_, err = call(t, s, "refuse", `{}`)
 	is(t, err, plugins.ErrInvalidInput, "guest_input", "x must be even")

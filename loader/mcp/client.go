@@ -87,14 +87,14 @@ func (s *Source) heard(p *sdk.ProgressNotificationParams) {
 	defer e.mu.Unlock()
 	if e.progress != nil {
 		e.progress(abi.Progress{Done: p.Progress, Total: p.Total,
-			Message: abi.CleanText(s.scrub(p.Message), MaxProgressChars)})
+			Message: s.shown(p.Message, MaxProgressChars)})
 	}
 }
 
 // logged passes a line on: to the call that runs when there is one, since a line does not say whose
 // it is, and else to the log.
 func (s *Source) logged(p *sdk.LoggingMessageParams) {
-	text := abi.CleanText(s.scrub(fmt.Sprint(p.Data)), MaxLineChars)
+	text := s.shown(fmt.Sprint(p.Data), MaxLineChars)
 	level := levelOf(string(p.Level))
 	s.lines.write(func(dropped int64) {
 		var only *ear

@@ -35,11 +35,11 @@ type content struct {
 	} `json:"resource"`
 }
 
-// readAnswer reads a result; what is none is a *plugins.MalformedError.
-func readAnswer(raw string) (*answer, error) {
+// readAnswer reads a result without secrets; what is none is a *plugins.MalformedError.
+func readAnswer(raw string, scrub func(string) string) (*answer, error) {
 	var a answer
 	if err := json.Unmarshal([]byte(raw), &a); err != nil {
-		return nil, malformed("bad_envelope", "the result cannot be read: "+err.Error())
+		return nil, malformed("bad_envelope", "the result cannot be read: "+scrub(err.Error()))
 	}
 	if a.Asks != nil || a.Type == "input_required" {
 		return nil, malformed("contract", "it asks for input, which its client does not offer")
@@ -51,6 +51,7 @@ func readAnswer(raw string) (*answer, error) {
 		return nil, malformed("bad_envelope", fmt.Sprintf("%d blocks of content, at most %d",
 			len(a.Content), MaxBlocks))
 	}
+	a.scrub(scrub)
 	return &a, nil
 }
 
@@ -109,14 +110,14 @@ func note(format string, args ...any) abi.Block {
 }
 
 // failure is what a call with isError says: its texts, and its structured content if it is small.
-func (a *answer) failure() *abi.Failure {
+func (a *answer) failure(report func(string) string) *abi.Failure {
 	var texts []string
 	for _, c := range a.Content {
 		if c.Type == "text" {
 			texts = append(texts, c.Text)
 		}
 	}
-	f := &abi.Failure{Message: cut(strings.Join(texts, "\n"), MaxFailureChars)}
+	f := &abi.Failure{Message: report(strings.Join(texts, "\n"))}
 	if f.Message == "" {
 		f.Message = "it failed and does not say why"
 	}
@@ -128,8 +129,7 @@ func (a *answer) failure() *abi.Failure {
 	return f
 }
 
-// cut shortens a text of more than max characters, the last of which is then an ellipsis. It keeps
-// its lines, so it is not cleaned yet: plugins does that where it shows one.
+// cut shortens a text of more than max characters, the last of which is then an ellipsis.
 func cut(s string, max int) string {
 	count, end := 0, 0
 	for i := range s {

@@ -2,22 +2,17 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 )
 
-// minSecret is how many bytes a secret must have to be looked for in texts: shorter ones are in
-// every other word.
-const minSecret = 4
-
-// values resolves texts and secrets to pairs, sorted by name, and has secrets taken out of what is
-// logged and told of errors from now on.
+// values resolves texts and secrets to pairs, sorted by name.
 func (s *Source) values(ctx context.Context, of map[string]Value) ([][2]string, error) {
+	if err := s.veil(); err != nil { // what may be secret in the URL
+		return nil, err
+	}
 	var pairs [][2]string
-	var hide []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		v := of[name]
 		text := v.Text
@@ -26,31 +21,10 @@ func (s *Source) values(ctx context.Context, of map[string]Value) ([][2]string, 
 			if text, err = s.secret(ctx, v.Secret); err != nil {
 				return nil, err
 			}
-			if len(text) >= minSecret {
-				hide = append(hide, text, "•••")
-			}
 		}
 		pairs = append(pairs, [2]string{name, text})
 	}
-	if _, query, ok := strings.Cut(s.server.URL, "?"); ok && len(query) >= minSecret {
-		hide = append(hide, query, "•••")
-	}
-	s.clean.Store(strings.NewReplacer(hide...))
 	return pairs, nil
-}
-
-func (s *Source) secret(ctx context.Context, name string) (string, error) {
-	if s.opts.Secret == nil {
-		return "", fmt.Errorf("there is no source of secrets for %q", name)
-	}
-	text, err := s.opts.Secret(ctx, name)
-	if err == nil && strings.ContainsAny(text, "\r\n\x00") {
-		return "", fmt.Errorf("the secret %q has more than one line", name)
-	}
-	if err != nil {
-		return "", fmt.Errorf("the secret %q: %w", name, err)
-	}
-	return text, nil
 }
 
 func (s *Source) sieve() *sieve {
@@ -67,7 +41,7 @@ func (s *Source) dialCommand(ctx context.Context) (*link, error) {
 	for i, p := range pairs {
 		env[i] = p[0] + "=" + p[1]
 	}
-	proc, err := startProcess(&s.server, env, s.log, s.scrub)
+	proc, err := startProcess(s, env)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +77,3 @@ func (s *Source) dialURL() func(context.Context) (*link, error) {
 		return dialHTTP(s.server.URL, base, headers, s.sieve()), nil
 	}
 }
-
-// scrub takes secrets out of a text.
-func (s *Source) scrub(text string) string { return s.clean.Load().Replace(text) }

@@ -16,7 +16,9 @@
 // registry takes, after the server's name as a prefix; a call goes to the original name. Tools that
 // come to one name lose it both, one with a bad schema is not offered, and [Source.Withheld] tells
 // of each. Every tool's effect is write, whatever the server hints; [Server.Rules], or those of the
-// registry, say otherwise.
+// registry, say otherwise. The effect of one of the server's rules holds for a tool as it was when it
+// was first listed: one whose texts, schemas or hints change counts as write until they are again
+// what they were.
 //
 // The server may change its tools while it runs. [Source.Changed] tells, and whoever keeps a
 // registry replaces the old ones; a call finishes on the tool that it found.
@@ -52,11 +54,16 @@
 //
 // A server is told a call's idempotency key and attempt in the call's _meta ([MetaKey],
 // [MetaAttempt]). Its progress reaches the call; its log and what it prints to stderr reach the
-// logger, cleaned, capped, and free of the secrets that it was given. Whatever it asks of its
-// client, such as sampling, a question to the user or roots, is refused.
+// logger, cleaned and capped. Whatever it asks of its client, such as sampling, a question to the
+// user or roots, is refused.
+//
+// The secrets that it was given are taken out of all that it says, answers and the texts of its
+// tools too, in the forms that package egress knows.
 //
 // # HTTP
 //
 // A URL is https, or http to this machine. Redirects are not followed, so that arguments and
-// secrets go nowhere else.
+// secrets go nowhere else. A call in a session that is answered 404 is made again in a new session if
+// the answer speaks of the session, which is how servers say that they do not know it, or if the
+// tool's effect is not write: else the answer may be a proxy's, and the call may have run.
 package mcp

@@ -13,7 +13,10 @@ func OpenOver(ctx context.Context, server Server, opts *Options,
 	server.Limits = server.Limits.orDefaults()
 	s := newSource(server, opts)
 	s.pace = pace{time.Millisecond, time.Hour}
-	s.dial = func(context.Context) (*link, error) {
+	s.dial = func(ctx context.Context) (*link, error) {
+		if _, err := s.values(ctx, server.Env); err != nil {
+			return nil, err
+		}
 		in, out := dial()
 		return &link{transport: &lines{sieve: s.sieve(), in: in, out: out}}, nil
 	}

@@ -78,6 +78,8 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
+	case resp.StatusCode == http.StatusNotFound && sent.Header.Get(sessionHeader) != "":
+		lostSession(req, resp)
 	case resp.StatusCode/100 != 2:
 		resp.Body = struct {
 			io.Reader
@@ -91,6 +93,31 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Header.Del("Content-Length")
 	resp.ContentLength = -1
 	return resp, nil
+}
+
+// sessionHeader names the session that a request belongs to.
+const sessionHeader = "Mcp-Session-Id"
+
+// lostSession reads an answer 404 to a request of a session, by which a server says that it does not
+// know it. Servers say so in various ways, after most of which the library would go on with the
+// session for ever: all but an answer to the very call are made the one by which it ends it. A call
+// learns whether it was the server that spoke, and of its session.
+func lostSession(req *http.Request, resp *http.Response) {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, MaxAnswerBytes))
+	resp.Body.Close()
+	resp.Body = http.NoBody
+	var answer struct {
+		ID json.RawMessage `json:"id"`
+	}
+	ofSession := bytes.Contains(bytes.ToLower(body), []byte("session"))
+	if id := idOf(req); !ofSession && id != nil && json.Unmarshal(body, &answer) == nil &&
+		bytes.Equal(answer.ID, id) {
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		return
+	}
+	if sent, ok := req.Context().Value(deliveryKey{}).(*delivery); ok && ofSession {
+		sent.refused.Store(true)
+	}
 }
 
 // idOf is the number of the call that a request makes, or nil.
@@ -185,7 +212,7 @@ func (s *sieve) event(e *event, id func() json.RawMessage) []byte {
 		}
 	case len(e.data) > 0:
 		if message = s.pass(e.data); message == nil {
-			s.log("not a message: " + string(e.data[:min(len(e.data), MaxLineChars)]))
+			s.noise(e.data)
 		}
 	}
 	out := e.fields

@@ -57,7 +57,7 @@ func TestHeaders(t *testing.T) {
 	inner := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	var bad atomic.Int64
 	url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer s3cr3t" || r.Header.Get("X-Team") != "blue" {
+		if r.Header.Get("Authorization") != "Bearer s3cr3t-token" || r.Header.Get("X-Team") != "blue" {
 			bad.Add(1)
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
@@ -96,7 +96,20 @@ func TestRedirect(t *testing.T) {
 // post is a server over HTTP that answers calls of a tool by f.
 func post(t *testing.T, f func(w http.ResponseWriter, m message)) *mcp.Source {
 	t.Helper()
-	url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := listen(t, answers(oneTool, func(w http.ResponseWriter, m message) bool {
+		if m.Method == "tools/call" {
+			f(w, m)
+			return true
+		}
+		return false
+	}))
+	return open(t, mcp.Server{Name: "web", Bare: true, URL: url,
+		Limits: mcp.Limits{Output: 1 << 20, Time: 2 * time.Second}}, nil)
+}
+
+// answers is a server over HTTP with a list of tools, of which f answers what it likes.
+func answers(tools string, f func(w http.ResponseWriter, m message) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
@@ -107,21 +120,18 @@ func post(t *testing.T, f func(w http.ResponseWriter, m message)) *mcp.Source {
 			panic(string(body))
 		}
 		w.Header().Set("Content-Type", "application/json")
-		switch m.Method {
-		case "server/discover":
+		switch {
+		case f(w, m):
+		case m.Method == "server/discover":
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, m.ID)
-		case "initialize":
+		case m.Method == "initialize":
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, hello)
-		case "tools/list":
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, oneTool)
-		case "tools/call":
-			f(w, m)
+		case m.Method == "tools/list":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, tools)
 		default:
 			w.WriteHeader(http.StatusAccepted)
 		}
-	}))
-	return open(t, mcp.Server{Name: "web", Bare: true, URL: url,
-		Limits: mcp.Limits{Output: 1 << 20, Time: 2 * time.Second}}, nil)
+	})
 }
 
 func stream(w http.ResponseWriter, format string, args ...any) {

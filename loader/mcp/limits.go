@@ -32,9 +32,14 @@ const (
 
 // Limits of what a server says beside its answers.
 const (
-	MaxProgressChars = 512     // of one message of progress
-	MaxLineChars     = 2048    // of one line that it logs or prints to stderr
-	LinesPerSecond   = 100     // of its log and of its stderr; more are dropped and counted
+	MaxProgressChars = 512  // of one message of progress
+	MaxLineChars     = 2048 // of one line that it logs or prints to stderr
+	LinesPerSecond   = 100  // of its log and of its stderr; more are dropped and counted
+	NewsPerMinute    = 60   // lines about its tools, and newsBurst at once; more are counted
+	newsBurst        = 100
+	maxTold          = 1024    // things about its tools that are remembered as said
+	maxNamed         = 10      // tools that one line names
+	maxReason        = 256     // characters of a reason in the log
 	MaxTail          = 4 << 10 // bytes of its stderr that an error about its end quotes
 	MaxAsks          = 100     // requests in a session, which are all refused; more are not even that
 	PingsPerSecond   = 1       // on average, and pingBurst at once; more are not answered

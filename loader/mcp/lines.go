@@ -47,7 +47,7 @@ func (l *lines) Read(context.Context) (jsonrpc.Message, error) {
 			}
 		}
 		if len(text.text) > 0 && !text.long {
-			l.sieve.log("not a message: " + string(text.text[:min(len(text.text), MaxLineChars)]))
+			l.sieve.noise(text.text)
 		}
 		if err != nil {
 			return nil, err

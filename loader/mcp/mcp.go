@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/wasmagent/wasmagent/host/egress"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -66,8 +67,9 @@ type Source struct {
 	log    *slog.Logger
 	dial   func(context.Context) (*link, error)
 	pace   pace
-	clean  atomic.Pointer[strings.Replacer] // takes secrets out of texts
-	free   func()                           // what the source's own transport keeps open
+	clean  atomic.Pointer[egress.Scrubber] // takes secrets out of texts; nil before there are any
+	known  map[string][]string             // the secrets so far, by their names; a start's alone
+	free   func()                          // what the source's own transport keeps open
 
 	calls  *semaphore.Weighted
 	tokens atomic.Int64
@@ -86,7 +88,9 @@ type Source struct {
 	starts  starts
 	tools   map[string]*tool
 	held    []Withheld
-	unmet   string        // a tool that has a rule and that the server does not have; "": none
+	unmet   []string              // tools that have a rule and that the server does not have
+	seen    map[string]definition // of tools with a rule, by the server's names: when first listed
+	news    *news
 	changed chan struct{} // closed at the next change; nil when nobody asked for it
 }
 
@@ -113,6 +117,7 @@ func newSource(server Server, opts *Options) *Source {
 		server: server, pace: pace{RestartWait, GiveUpTime},
 		calls: semaphore.NewWeighted(int64(server.Limits.Calls)),
 		stale: make(chan struct{}, 1), lines: newLineLimit(), free: func() {},
+		known: map[string][]string{}, seen: map[string]definition{}, news: newNews(),
 	}
 	if opts != nil {
 		s.opts = *opts
@@ -122,7 +127,6 @@ func newSource(server Server, opts *Options) *Source {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.log = s.log.With("server", server.Name)
-	s.clean.Store(strings.NewReplacer())
 	s.life, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -136,10 +140,10 @@ func (s *Source) open(ctx context.Context) (*Source, error) {
 	s.mu.Lock()
 	unmet := s.unmet
 	s.mu.Unlock()
-	if unmet != "" {
+	if len(unmet) > 0 {
 		s.Close()
 		return nil, &ConfigError{s.server.Name, "tools", fmt.Sprintf(
-			"there is a rule for %q, and the server has no such tool", unmet)}
+			"there is a rule for %q, and %s", unmet[0], noSuchTool)}
 	}
 	return s, nil
 }

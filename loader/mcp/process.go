@@ -37,8 +37,7 @@ type process struct {
 }
 
 // startProcess starts a command with nothing but the given environment.
-func startProcess(server *Server, env []string, log *slog.Logger, clean func(string) string) (
-	p *process, err error) {
+func startProcess(source *Source, env []string) (p *process, err error) {
 	var opened []*os.File
 	defer func() {
 		if err != nil {
@@ -61,6 +60,7 @@ func startProcess(server *Server, env []string, log *slog.Logger, clean func(str
 	if err != nil {
 		return nil, err
 	}
+	server := &source.server
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Env = append([]string{}, env...) // not nil, which would be this program's own
 	cmd.Dir = server.Dir
@@ -73,7 +73,7 @@ func startProcess(server *Server, env []string, log *slog.Logger, clean func(str
 		f.Close()
 	}
 	p = &process{cmd: cmd, stdin: stdin, stdout: stdout, done: make(chan struct{}),
-		stderr: &tail{log: log, clean: clean, lines: newLineLimit()}}
+		stderr: &tail{source: source, lines: newLineLimit()}}
 	go p.watch(stderr)
 	return p, nil
 }
@@ -83,11 +83,7 @@ func startProcess(server *Server, env []string, log *slog.Logger, clean func(str
 func (p *process) watch(stderr *os.File) {
 	var read sync.WaitGroup
 	read.Go(func() { p.stderr.read(stderr) })
-	p.state = p.cmd.Wait()
-	p.mu.Lock()
-	killGroup(p.cmd.Process)
-	p.ended = true
-	p.mu.Unlock()
+	p.state = p.reap()
 	time.AfterFunc(stuckGrace, func() { p.stdout.Close() })
 	late := time.AfterFunc(stuckGrace, func() { stderr.Close() })
 	read.Wait()
@@ -139,9 +135,8 @@ func (w patient) Write(b []byte) (int, error) {
 
 // tail logs what a command prints to stderr and keeps its end.
 type tail struct {
-	log   *slog.Logger
-	clean func(string) string
-	lines *lineLimit
+	source *Source
+	lines  *lineLimit
 
 	mu   sync.Mutex
 	kept []byte
@@ -152,9 +147,15 @@ func (t *tail) read(from io.Reader) {
 	in := bufio.NewReaderSize(from, 4<<10)
 	for {
 		l, err := readLine(in, 2*MaxLineChars)
-		if text := abi.CleanText(t.clean(string(l.text)), MaxLineChars); text != "" {
+		shown := t.source.shown
+		if l.long {
+			shown = t.source.shownHead
+		}
+		if text := shown(string(l.text), MaxLineChars); text != "" {
 			t.keep(text)
-			t.lines.write(func(dropped int64) { logLine(t.log, slog.LevelInfo, text, "stderr", dropped) })
+			t.lines.write(func(dropped int64) {
+				logLine(t.source.log, slog.LevelInfo, text, "stderr", dropped)
+			})
 		}
 		if err != nil {
 			return

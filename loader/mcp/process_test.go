@@ -29,6 +29,15 @@ var peers = map[string]func(){
 		os.Exit(3)
 	},
 
+	// prints what it was given, at the end and across where a line is cut, and ends
+	"careless": func() {
+		for cut := 1008; cut < 1030; cut++ { // of a long line, 1024 bytes are kept
+			fmt.Fprintln(os.Stderr, strings.Repeat("x", cut)+os.Getenv("TOKEN")+strings.Repeat("y", 5000))
+		}
+		fmt.Fprintln(os.Stderr, "no licence for", os.Getenv("TOKEN"))
+		os.Exit(3)
+	},
+
 	// tells its environment and directory
 	"environment": onStdio(each(oneTool, func(p pipes, m message) {
 		dir, _ := os.Getwd()
@@ -57,13 +66,15 @@ var peers = map[string]func(){
 		select {}
 	}),
 
-	// leaves a child behind that holds its pipes
+	// leaves a child behind that holds its pipes, and tells its number
 	"parent": onStdio(func(p pipes) {
-		if m, called := p.greet(oneTool); called {
+		if _, called := p.greet(oneTool); called {
 			child := exec.Command("/bin/sleep", "1000")
 			child.Stdout, child.Stderr = os.Stdout, os.Stderr
-			_ = child.Start()
-			_ = m
+			if err := child.Start(); err != nil {
+				panic(err)
+			}
+			fmt.Fprintln(os.Stderr, "child", child.Process.Pid)
 			os.Exit(5)
 		}
 	}),
@@ -92,7 +103,7 @@ func TestEnvironmentIsCleared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("PLAIN=$HOME TOKEN=s3cr3t %s=environment", peerVariable)
+	want := fmt.Sprintf("PLAIN=$HOME TOKEN=[secret token] %s=environment", peerVariable)
 	if got := res.Content[0].Text; !strings.HasPrefix(got, want) ||
 		!strings.HasSuffix(got, " "+server.Dir) || strings.Contains(got, "do not tell") {
 		t.Errorf("%s, want %s … %s", got, want, server.Dir)
@@ -101,7 +112,7 @@ func TestEnvironmentIsCleared(t *testing.T) {
 
 func secrets(_ context.Context, name string) (string, error) {
 	if name == "token" {
-		return "s3cr3t", nil
+		return "s3cr3t-token", nil
 	}
 	return "", errors.New("there is none")
 }
@@ -117,7 +128,7 @@ func TestDoesNotStart(t *testing.T) {
 	silent := command(t, "silent")
 	silent.Limits.Start = 100 * time.Millisecond
 	for want, server := range map[string]mcp.Server{
-		`the command ended: exit status 3); stderr ends "no licence for •••"`: useless,
+		`the command ended: exit status 3); stderr ends "no licence for [secret token]"`: useless,
 		"no such file or directory":         missing,
 		`the secret "other": there is none`: unknown,
 		`server "peer": start: `:            silent,
@@ -125,7 +136,7 @@ func TestDoesNotStart(t *testing.T) {
 		_, err := mcp.Open(t.Context(), server, &mcp.Options{Secret: secrets})
 		e, ok := errors.AsType[*mcp.ServerError](err)
 		if !ok || e.Stage != "start" || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "s3cr3t") {
+			strings.Contains(err.Error(), "s3cr3t-token") {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -147,6 +158,15 @@ func TestOrphan(t *testing.T) {
 	_, err := call(t, s, "go", `{}`)
 	is(t, err, plugins.ErrHandler, "server", "exit status 5")
 	s.Close()
+	var child int
+	e, _ := errors.AsType[*mcp.ServerError](err)
+	if _, err := fmt.Sscanf(e.Tail, "child %d", &child); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the child ends", func() bool {
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+		return err != nil || strings.Contains(string(state), ") Z ")
+	})
 }
 
 // stderr is read whatever comes, and logged up to its limit.

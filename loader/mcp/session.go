@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/wasmagent/wasmagent/abi"
 )
 
 // session is one life of a server: from a start to a crash or the source's end.
@@ -18,6 +17,7 @@ type session struct {
 	conn sdk.Connection
 	proc *process      // nil over HTTP
 	over chan struct{} // closed when it can be used no more
+	vain atomic.Bool   // nobody ever had it: whoever starts the server is told why
 }
 
 // close ends the session. The library waits for answers that may never come, so a command is ended
@@ -200,6 +200,7 @@ func (s *Source) start() (*session, error) {
 		return nil, s.startFault(err)
 	}
 	if err := s.relist(ctx, c); err != nil {
+		c.vain.Store(true)
 		c.close()
 		return nil, s.startFault(s.fault("list", err, c))
 	}
@@ -235,9 +236,9 @@ func (s *Source) connect(ctx context.Context, version string) (*session, error) 
 	s.jobs.Go(func() {
 		err := c.mcp.Wait()
 		close(c.over)
-		if s.life.Err() == nil {
+		if s.life.Err() == nil && !c.vain.Load() {
 			s.log.Warn("the session has ended; the next call starts another", "err",
-				s.scrub(fmt.Sprint(err)))
+				s.shown(fmt.Sprint(err), MaxLineChars))
 		}
 		c.drop()
 	})
@@ -260,12 +261,12 @@ func (s *Source) fault(stage string, err error, c *session) error {
 	if _, ok := errors.AsType[*ServerError](err); ok {
 		return err
 	}
-	text := s.scrub(err.Error())
+	text := s.shown(err.Error(), MaxFailureChars)
 	if c != nil && c.proc != nil && c.proc.endsWithin(stuckGrace) {
 		text += fmt.Sprintf(" (the command ended: %s)", ended(c.proc.state))
 	}
 	return &ServerError{Server: s.server.Name, Stage: stage, Tail: c.tail(),
-		Err: &scrubbed{abi.CleanText(text, MaxFailureChars), err}}
+		Err: &scrubbed{text, err}}
 }
 
 func ended(state error) string {
@@ -281,33 +282,13 @@ func (s *Source) relist(ctx context.Context, c *session) error {
 	if err != nil {
 		return err
 	}
-	o := newOffer(&s.server, listed, more)
-	for _, w := range o.withheld {
-		s.log.Info("not offered: "+w.Reason, "tool", w.Tool)
-	}
+	o := newOffer(&s.server, listed, more, s.scrub)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hold(o)
+	s.tell(o)
 	s.held, s.unmet = o.withheld, o.unmet
-	tools, same := map[string]*tool{}, 0
-	for name, is := range o.specs {
-		if t := s.tools[name]; t != nil && t.offered == is {
-			tools[name] = t
-			same++
-			continue
-		}
-		tools[name] = &tool{source: s, offered: is}
-		if s.tools != nil {
-			s.log.Warn("the server has changed or added a tool", "tool", name)
-		}
-	}
-	if same == len(tools) && same == len(s.tools) {
-		return nil
-	}
-	s.tools = tools
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
+	s.take(o)
 	return nil
 }
 
@@ -335,7 +316,7 @@ func (s *Source) follow() {
 		ctx, cancel := context.WithTimeout(s.life, s.server.Limits.Start)
 		if err := s.relist(ctx, c); err != nil && s.life.Err() == nil {
 			s.log.Warn("the changed tools could not be listed; the ones from before stay", "err",
-				s.scrub(err.Error()))
+				s.shown(err.Error(), MaxLineChars))
 		}
 		cancel()
 	}
@@ -343,6 +324,6 @@ func (s *Source) follow() {
 
 // say logs a line that comes from the server.
 func (s *Source) say(text, stream string) {
-	text = abi.CleanText(s.scrub(text), MaxLineChars)
+	text = s.shown(text, MaxLineChars)
 	s.lines.write(func(dropped int64) { logLine(s.log, slog.LevelInfo, text, stream, dropped) })
 }

@@ -42,6 +42,12 @@ func newSieve(max int, log func(string)) *sieve {
 	return &sieve{max: max, log: log, pings: rate.NewLimiter(PingsPerSecond, pingBurst)}
 }
 
+// noise logs what is no message. Of a long one more is given than is shown, so that nothing in it
+// is cut before it is searched for secrets.
+func (s *sieve) noise(text []byte) {
+	s.log("not a message: " + string(text[:min(len(text), 16*MaxLineChars)]))
+}
+
 // mayAsk reports whether a request of the server's is answered at all. One that never reads the
 // answers would make them pile up.
 func (s *sieve) mayAsk(method json.RawMessage) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -47,19 +48,37 @@ func list(ctx context.Context, session *sdk.ClientSession, server *Server) (
 // offer is what becomes of a server's tools: what is offered, by offered name, and the rest, each
 // with its reason.
 type offer struct {
+	scrub    func(string) string
 	specs    map[string]offered
 	withheld []Withheld
-	unmet    string // a tool that has a rule and is not in the list
+	unmet    []string // tools that have a rule and are not in the list, sorted
 }
 
 type offered struct {
-	original string
-	spec     abi.ToolSpec
+	original   string
+	spec       abi.ToolSpec
+	rule       plugins.Rule
+	definition definition
 }
 
-// newOffer makes an offer of a list. One bad tool never hides another.
-func newOffer(server *Server, tools []*sdk.Tool, more bool) *offer {
-	o := &offer{specs: map[string]offered{}}
+// definition is a digest of all that a server says of a tool.
+type definition [sha256.Size]byte
+
+func definitionOf(tool *sdk.Tool) definition {
+	text, err := json.Marshal([]any{tool.Title, tool.Description, tool.InputSchema, tool.OutputSchema,
+		tool.Annotations})
+	if err != nil {
+		return definition{} // it came as JSON
+	}
+	return sha256.Sum256(text)
+}
+
+// noSuchTool is what is wrong with a rule that has no tool.
+const noSuchTool = "the server has no such tool"
+
+// newOffer makes an offer of a list, without secrets. One bad tool never hides another.
+func newOffer(server *Server, tools []*sdk.Tool, more bool, scrub func(string) string) *offer {
+	o := &offer{specs: map[string]offered{}, scrub: scrub}
 	met := map[string]bool{}
 	claims := map[string][]string{} // by offered name: the originals that come to it
 	schemas := 0
@@ -67,7 +86,8 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool) *offer {
 		met[tool.Name] = true
 		name := offeredName(server.prefix(), tool.Name)
 		claims[name] = append(claims[name], tool.Name)
-		spec, reason := specOf(name, tool)
+		definition := definitionOf(tool) // before it is cleaned
+		spec, reason := o.specOf(name, tool)
 		if size := len(spec.InputSchema) + len(spec.OutputSchema); reason == "" {
 			if schemas += size; schemas > MaxSchemas {
 				reason = fmt.Sprintf("the server's schemas are past %d bytes together", MaxSchemas)
@@ -77,10 +97,11 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool) *offer {
 			o.withhold(tool.Name, reason)
 			continue
 		}
-		if effect := server.Rules[tool.Name].Effect; effect != nil {
-			spec.Effect = *effect
+		rule := server.Rules[tool.Name]
+		if rule.Effect != nil {
+			spec.Effect = *rule.Effect
 		}
-		o.specs[name] = offered{tool.Name, spec}
+		o.specs[name] = offered{tool.Name, spec, rule, definition}
 	}
 	o.dropCollisions(claims)
 	if more {
@@ -94,7 +115,7 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool) *offer {
 	}
 	for _, name := range slices.Sorted(maps.Keys(server.Rules)) {
 		if !met[name] && !more {
-			o.unmet = name
+			o.unmet = append(o.unmet, name)
 		}
 	}
 	slices.SortFunc(o.withheld, func(a, b Withheld) int {
@@ -104,7 +125,7 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool) *offer {
 }
 
 func (o *offer) withhold(tool, reason string) {
-	o.withheld = append(o.withheld, Withheld{abi.CleanText(tool, maxWord), reason})
+	o.withheld = append(o.withheld, Withheld{abi.CleanText(o.scrub(tool), maxWord), reason})
 }
 
 // dropCollisions takes a name from all tools that come to it: which of them a call would reach
@@ -124,17 +145,18 @@ func (o *offer) dropCollisions(claims map[string][]string) {
 
 // specOf is what is offered of a tool, or why it is not. Its effect is write: a server's hints are
 // nobody's word, and an operator's rule may say otherwise.
-func specOf(name string, tool *sdk.Tool) (spec abi.ToolSpec, reason string) {
-	if tool.Name == "" || len(tool.Name) > MaxNameBytes {
+func (o *offer) specOf(name string, tool *sdk.Tool) (spec abi.ToolSpec, reason string) {
+	switch {
+	case tool.Name == "" || len(tool.Name) > MaxNameBytes:
 		return spec, fmt.Sprintf("its name has %d bytes, want 1 to %d", len(tool.Name), MaxNameBytes)
+	case o.scrub(tool.Name) != tool.Name || o.scrub(name) != name:
+		return spec, "its name has a secret in it"
 	}
-	spec = abi.ToolSpec{
-		Name:        name,
-		Description: abi.CleanText(cmp.Or(tool.Description, tool.Title), abi.MaxTextChars),
-	}
+	words := o.scrub(cmp.Or(tool.Description, tool.Title))
+	spec = abi.ToolSpec{Name: name, Description: abi.CleanText(words, abi.MaxTextChars)}
 	var err error
-	if spec.InputSchema, err = schemaText(tool.InputSchema); err == nil {
-		spec.OutputSchema, err = schemaText(tool.OutputSchema)
+	if spec.InputSchema, err = o.schemaText(tool.InputSchema); err == nil {
+		spec.OutputSchema, err = o.schemaText(tool.OutputSchema)
 	}
 	if err == nil {
 		err = plugins.CheckSpec(spec)
@@ -146,7 +168,7 @@ func specOf(name string, tool *sdk.Tool) (spec abi.ToolSpec, reason string) {
 }
 
 // schemaText is a schema's text with the words for people and models cleaned; "" when there is none.
-func schemaText(schema any) (string, error) {
+func (o *offer) schemaText(schema any) (string, error) {
 	if schema == nil {
 		return "", nil
 	}
@@ -156,7 +178,7 @@ func schemaText(schema any) (string, error) {
 	if err := e.Encode(cleanSchema(schema)); err != nil {
 		return "", fmt.Errorf("a schema has no JSON form: %w", err)
 	}
-	return string(bytes.TrimSpace(b.Bytes())), nil
+	return string(scrubJSON(bytes.TrimSpace(b.Bytes()), o.scrub)), nil
 }
 
 // cleanSchema cleans titles, descriptions and comments. Values that arguments are held against stay

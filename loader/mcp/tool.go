@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,8 +28,8 @@ type tool struct {
 
 func (t *tool) Spec() abi.ToolSpec { return t.spec }
 
-// Rule is the operator's word about the tool.
-func (t *tool) Rule() plugins.Rule { return t.source.server.Rules[t.original] }
+// Rule is the operator's word about the tool, as far as it still holds for what the tool has become.
+func (t *tool) Rule() plugins.Rule { return t.rule }
 
 // Scope makes the keys of a server's tools the server's own, by the name that its operator gave it.
 func (t *tool) Scope() string { return "mcp:" + t.source.server.Name }
@@ -44,16 +45,21 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		return plugins.Output{}, t.fault(ctx, mine, err)
 	}
 	defer s.calls.Release(1)
+	if s.weaker(t) {
+		return plugins.Output{}, t.failed(plugins.ErrHandler, &abi.Failure{
+			Code: "changed", Permanent: true,
+			Message: "it has changed since it was listed, and was not called: it counts as write now"})
+	}
 	raw, err := t.ask(mine, call)
 	if err != nil {
 		return plugins.Output{}, t.fault(ctx, mine, err)
 	}
-	a, err := readAnswer(raw)
+	a, err := readAnswer(raw, s.scrub)
 	if err != nil {
 		return plugins.Output{}, t.failed(plugins.ErrMalformedResult, err)
 	}
 	if a.IsError {
-		return plugins.Output{}, t.failed(plugins.ErrHandler, a.failure())
+		return plugins.Output{}, t.failed(plugins.ErrHandler, a.failure(s.report))
 	}
 	out, err := a.output(t.spec.OutputSchema != "")
 	if err != nil {
@@ -62,17 +68,21 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	return out, nil
 }
 
-// ask gives the server's answer as it sent it. Where the session turns out to be over before the
-// call was sent, or the server has forgotten it, nothing ran: it is asked again in a new one.
+// ask gives the server's answer as it sent it. Where the session turns out to be over and nothing
+// ran, or it does no harm if something did, it is asked again in a new one.
 func (t *tool) ask(ctx context.Context, call plugins.Call) (raw string, err error) {
 	for range 2 {
 		var c *session
 		if c, err = t.source.use(ctx); err != nil {
 			return "", err
 		}
-		raw, err = t.askIn(ctx, c, call)
-		if !notSent(err) {
+		sent := &delivery{}
+		raw, err = t.askIn(context.WithValue(ctx, deliveryKey{}, sent), c, call)
+		if !sessionLost(err) {
 			return raw, err
+		}
+		if !t.mayAskAgain(err, sent) {
+			return "", t.source.fault("call", err, nil)
 		}
 		select {
 		case <-c.over:
@@ -83,10 +93,25 @@ func (t *tool) ask(ctx context.Context, call plugins.Call) (raw string, err erro
 	return "", t.source.fault("call", err, nil)
 }
 
-// notSent reports whether a call surely did not run. The library says that a connection is closed
-// before it writes to it; a call under way gets the cause itself.
-func notSent(err error) bool {
+// delivery is what is known of a call that its session's end has met. It travels in the call's
+// context, since the library tells nothing of the answer that says so.
+type delivery struct {
+	refused atomic.Bool // the server answered that it does not know the session: it ran nothing
+}
+
+type deliveryKey struct{}
+
+func sessionLost(err error) bool {
 	return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
+}
+
+// mayAskAgain reports whether a call whose session was lost may be made in another one. The library
+// says that a connection is closed only before it writes to it. That the session is missing it also
+// says to calls that are under way when another one finds out, and for any answer 404, which
+// something before the server may have given, or the server after it did the work.
+func (t *tool) mayAskAgain(err error, sent *delivery) bool {
+	return errors.Is(err, sdk.ErrConnectionClosed) || sent.refused.Load() ||
+		t.spec.Effect != abi.EffectWrite
 }
 
 // askIn asks in one session. A command that does not even read would hold the call past its end:
@@ -114,7 +139,7 @@ func (t *tool) askIn(ctx context.Context, c *session, call plugins.Call) (string
 	case wireError(err) != nil:
 		s.good()
 		return "", err
-	case err != nil && ctx.Err() != nil, notSent(err):
+	case err != nil && ctx.Err() != nil, sessionLost(err):
 		return "", err
 	case err != nil:
 		return "", s.fault("call", err, c)
@@ -171,7 +196,7 @@ func (t *tool) fault(ctx, mine context.Context, err error) error {
 // refused is an error of the protocol. That the arguments are not valid, or the tool not known, is
 // what a caller can act on; it is the server's word, and no proof that nothing ran.
 func (t *tool) refused(wire *jsonrpc.Error) error {
-	message := cut(t.source.scrub(wire.Message), MaxFailureChars)
+	message := t.source.report(wire.Message)
 	switch wire.Code {
 	case codeTooLong:
 		return t.failed(plugins.ErrMalformedResult, &LimitError{
@@ -191,7 +216,7 @@ func (t *tool) refused(wire *jsonrpc.Error) error {
 
 func (t *tool) failed(kind plugins.Kind, cause error) error {
 	return &plugins.ToolError{Tool: t.spec.Name, Kind: kind, Effect: t.spec.Effect,
-		Plugin: t.source.server.Name, Err: cause}
+		Plugin: t.source.server.Name, Origin: "server", Err: cause}
 }
 
 // Codes by which the protocol's library says that it could not ask at all.
