@@ -68,7 +68,7 @@ const (
 
 // Limits of HTTP.
 const (
-	MaxRequests       = 1024             // requests at once, open streams too
+	MaxRequests       = 1024             // requests at once, open streams too; over stdio also
 	MaxListens        = 256              // open streams of one token's clients without sessions
 	MaxHeaderBytes    = 16 << 10         // of a request's headers
 	ReadHeaderTimeout = 10 * time.Second // for a request's headers
