@@ -108,6 +108,16 @@ func queryWords(address string) []string {
 	return slices.DeleteFunc(words, notSought)
 }
 
+// withoutPath leaves the host of the server's URL in a text that names it whole: what follows may be
+// a key, of some servers the path too.
+func (s *Source) withoutPath(text string) string {
+	u, err := url.Parse(s.server.URL)
+	if err != nil || u.Host == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, u.String(), u.Scheme+"://"+u.Host)
+}
+
 // notSought reports whether a word cannot be looked for.
 func notSought(word string) bool {
 	return len(word) < egress.MinSecret || len(word) > egress.MaxSecret

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -280,5 +281,15 @@ func TestSecretNamedURL(t *testing.T) {
 	res, err := call(t, s, "go", `{}`)
 	if err != nil || res.Content[0].Text != "[secret url], [secret url]" {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// Keys are given in paths too, and an error names the whole URL.
+func TestKeyInThePath(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	_, err := mcp.Open(t.Context(), mcp.Server{Name: "web", URL: server.URL + "/hush-hush/mcp?key=hush"}, nil)
+	if text := fmt.Sprint(err); shows(text) != "" || !strings.Contains(text, `"`+server.URL+`"`) {
+		t.Error(text)
 	}
 }

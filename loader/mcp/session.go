@@ -261,7 +261,7 @@ func (s *Source) fault(stage string, err error, c *session) error {
 	if _, ok := errors.AsType[*ServerError](err); ok {
 		return err
 	}
-	text := s.shown(err.Error(), MaxFailureChars)
+	text := s.shown(s.withoutPath(err.Error()), MaxFailureChars)
 	if c != nil && c.proc != nil && c.proc.endsWithin(stuckGrace) {
 		text += fmt.Sprintf(" (the command ended: %s)", ended(c.proc.state))
 	}
