@@ -18,8 +18,8 @@ import (
 var errTooLong = fmt.Errorf("a message of more than %d bytes", MaxMessage)
 
 // lines is a transport of one message a line. When the client has closed its end, what it asked for
-// is still carried out and answered, for FinishTime at most. A client that asks on and on and reads no
-// answers is itself not read any more.
+// is still carried out and answered, for FinishTime at most. A client that asks on and on and reads
+// no answers is itself not read any more.
 type lines struct {
 	in  io.ReadCloser
 	out io.Writer
@@ -134,8 +134,8 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// ask notes that a request wants an answer, and gives one itself if too many do. A stream of changes
-// has none before its end.
+// ask notes that a request wants an answer, and gives one itself if too many do. A stream of
+// changes has none before its end.
 func (c *conn) ask(message jsonrpc.Message) (goOn bool) {
 	req, ok := message.(*jsonrpc.Request)
 	if !ok || !req.IsCall() || c.take(req) {

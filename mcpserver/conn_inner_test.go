@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// A client over stdio may have so many requests without an answer, of whatever kind, and then as many
-// as it gets answers.
+// A client over stdio may have so many requests without an answer, of whatever kind, and then as
+// many as it gets answers.
 func TestUnansweredAreBounded(t *testing.T) {
 	var in, out bytes.Buffer
 	for i := range MaxRequests + 2 {

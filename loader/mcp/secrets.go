@@ -108,8 +108,8 @@ func queryWords(address string) []string {
 	return slices.DeleteFunc(words, notSought)
 }
 
-// withoutPath leaves the host of the server's URL in a text that names it whole: what follows may be
-// a key, of some servers the path too.
+// withoutPath leaves the host of the server's URL in a text that names it whole: what follows may
+// be a key, of some servers the path too.
 func (s *Source) withoutPath(text string) string {
 	u, err := url.Parse(s.server.URL)
 	if err != nil || u.Host == "" {

@@ -141,7 +141,8 @@ func TestSecretsBesideAnswers(t *testing.T) {
 	var j journal
 	list := tools(`{"name":"go","description":"for s3cr3t-token","inputSchema":{"type":"object",`+
 		`"properties":{"a":{"default":"s3cr3t-token","title":"hush-hush"}}}}`,
-		toolNamed("s3cr3t-token"), toolNamed("s3cr3t-token"), `{"name":"bad","inputSchema":{"type":"s3cr3t-token"}}`)
+		toolNamed("s3cr3t-token"), toolNamed("s3cr3t-token"),
+		`{"name":"bad","inputSchema":{"type":"s3cr3t-token"}}`)
 	s, err := secretive(t, j.options(), each(list, func(p pipes, m message) {
 		p.say("noise of s3cr3t-token and " + split)
 		p.say("%s", strings.Repeat("x", 16*mcp.MaxLineChars-len("not a message: ")-6)+"s3cr3t-token")
@@ -243,7 +244,8 @@ func TestRenewedSecrets(t *testing.T) {
 // A value that is no good is forgotten: the next start may have a better one.
 func TestBadSecretIsForgotten(t *testing.T) {
 	values := []string{"the first one", "[secret t", "the third one"}
-	s, err := over(t, mcp.Server{Name: "pipe", Bare: true, Env: map[string]mcp.Value{"T": {Secret: "t"}}},
+	env := map[string]mcp.Value{"T": {Secret: "t"}}
+	s, err := over(t, mcp.Server{Name: "pipe", Bare: true, Env: env},
 		&mcp.Options{Secret: func(context.Context, string) (string, error) {
 			value := values[0]
 			values = values[1:]
@@ -288,7 +290,8 @@ func TestSecretNamedURL(t *testing.T) {
 func TestKeyInThePath(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	_, err := mcp.Open(t.Context(), mcp.Server{Name: "web", URL: server.URL + "/hush-hush/mcp?key=hush"}, nil)
+	url := server.URL + "/hush-hush/mcp?key=hush"
+	_, err := mcp.Open(t.Context(), mcp.Server{Name: "web", URL: url}, nil)
 	if text := fmt.Sprint(err); shows(text) != "" || !strings.Contains(text, `"`+server.URL+`"`) {
 		t.Error(text)
 	}

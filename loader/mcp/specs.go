@@ -115,8 +115,8 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool, scrub func(string) s
 	}
 	o.dropCollisions(claims)
 	if more {
-		o.withhold("", fmt.Sprintf("the server has more than %d tools, or more than %d pages or %d bytes "+
-			"of them", server.Limits.Tools, MaxPages, MaxListBytes))
+		o.withhold("", fmt.Sprintf("the server has more than %d tools, or more than %d pages or "+
+			"%d bytes of them", server.Limits.Tools, MaxPages, MaxListBytes))
 	}
 	for _, name := range server.Tools {
 		if !met[name] && !more {
