@@ -20,7 +20,7 @@ const (
 	MaxNameBytes    = 256       // of a tool's name as its server has it
 	MaxSchemas      = 1 << 20   // bytes of JSON Schema, all tools of a server together
 	MaxPages        = 64        // that a list of tools may come in
-	MaxListBytes    = 8 << 20   // of JSON that a list of tools may have, all pages together
+	MaxListBytes    = 4 << 20   // of JSON that a list of tools may have, all pages together
 	MaxBlocks       = 1024      // blocks of content in a result
 	MaxFailureChars = 4096      // of what a server says about a failure; more is cut
 	MaxOutput       = 512 << 20 // bytes that Limits.Output can be
