@@ -17,6 +17,7 @@ var arrows = map[string][]string{
 	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
 	"abi":                 {},
 	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
+	"agentloop/jobs":      {"abi"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
 	"agentloop/message":   {},
 	"agentloop/provider":  {"agentloop/message"},

@@ -209,11 +209,12 @@ func (l *Loop) invoke(ctx context.Context, c *call) {
 	tools := l.Tools
 	if c.tool.own {
 		tools = l.own
+		ctx = context.WithValue(ctx, callKey{}, c)
 	}
 	request := plugins.Call{ID: c.ID, Tool: c.Name, Input: json.RawMessage(c.Arguments)}
 	if l.ID != "" && !c.tool.own {
 		request.Run, request.Position = l.ID, c.position
 	}
 	result, err := tools.Call(ctx, request)
-	c.out, c.err = result.Output, err
+	c.out, c.err = result.Output, inner(err)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -72,7 +73,7 @@ type IOError struct{ Err error }
 // SdkError is a call of this API that cannot be carried out. Name is a stable name for the cause,
 // the one that SdkCode gives.
 type SdkError struct {
-	Name string // busy, configuration, input
+	Name string // busy, closed, configuration, input
 	Err  error
 }
 
@@ -99,8 +100,8 @@ type (
 	SubagentConcurrencyError      struct{ MaxConcurrent int }
 	SubagentDefinitionError       struct{ Name string }
 	SubagentNotFoundError         struct{ ID string }
-	BackgroundJobConcurrencyError struct{ MaxConcurrent int }
-	BackgroundJobNotFoundError    struct{ ID string }
+	BackgroundJobConcurrencyError = jobs.ConcurrencyError
+	BackgroundJobNotFoundError    = jobs.NotFoundError
 )
 
 // ErrSubagentBackgroundPolicy is a background subagent where nothing says who answers for it.
@@ -151,12 +152,4 @@ func (e *SubagentDefinitionError) Error() string {
 
 func (e *SubagentNotFoundError) Error() string {
 	return fmt.Sprintf("there is no subagent %q, or its result has been given already", e.ID)
-}
-
-func (e *BackgroundJobConcurrencyError) Error() string {
-	return fmt.Sprintf("%d background jobs run already, which is as many as may", e.MaxConcurrent)
-}
-
-func (e *BackgroundJobNotFoundError) Error() string {
-	return fmt.Sprintf("there is no background job %q, or its result has been given already", e.ID)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/excerpt"
@@ -25,7 +26,8 @@ type Model interface {
 	Turn(ctx context.Context, req message.Request) (message.Message, error)
 }
 
-// Tools are what a model may call. A *plugins.Registry is one.
+// Tools are what a model may call. A *plugins.Registry is one. For a background job Call should make
+// use of the call's Started: until it is called the job counts as not begun, and the model waits.
 type Tools interface {
 	Specs() iter.Seq[abi.ToolSpec]
 	Call(ctx context.Context, call plugins.Call) (plugins.Result, error)
@@ -71,6 +73,10 @@ type Loop struct {
 	Store    Store            // nil: the conversation is not recorded
 	Now      func() time.Time // nil: time.Now
 
+	// Jobs lets the model have tools called in the background. They go on between runs, until Close.
+	// Set it before the first run; nil: there are none.
+	Jobs *jobs.Options
+
 	running atomic.Bool
 	granted map[grant]bool    // by a person, for all runs
 	outputs excerpt.Store     // what was cut, and read_more
@@ -78,6 +84,9 @@ type Loop struct {
 	ownList []plugins.Tool    // the same
 	handles bool              // earlier ones are in a restored history
 	repeats plugins.Repeats
+	closed  bool
+
+	background *background // jobs; nil until they are switched on
 
 	mu      sync.Mutex
 	history []message.Message
@@ -230,5 +239,6 @@ func (l *Loop) configure() error {
 		}
 	}
 	l.outputs.Max = max(l.OutputCap, 0)
+	l.keepJobs()
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
@@ -70,6 +71,15 @@ var raised = map[string]func(t *testing.T) string{
 	"ContextLimitExceeded": func(t *testing.T) string {
 		return ending(t, &agentloop.Loop{ContextLimit: 1, Model: looptest.NewModel()})
 	},
+	"BackgroundJobConcurrencyExceeded": func(t *testing.T) string {
+		loop := withJobs(t, &agentloop.Loop{Tools: registry(t, reads("slow", untilLeft)),
+			Jobs: &jobs.Options{MaxConcurrent: 1}})
+		begins(t, loop, "slow", "{}")
+		return does(t, loop, "background_exec", `{"tool":"slow"}`).Code
+	},
+	"BackgroundJobNotFound": func(t *testing.T) string {
+		return does(t, withJobs(t, &agentloop.Loop{}), "background_kill", `{"id":"bg-0-0"}`).Code
+	},
 	"Other": func(t *testing.T) string {
 		return ending(t, &agentloop.Loop{Model: looptest.NewModel(looptest.Fail(errors.New("out")))})
 	},
@@ -78,7 +88,7 @@ var raised = map[string]func(t *testing.T) string{
 // later names the variants whose behaviour does not exist yet.
 var later = []string{"Interchange", "SubagentDepthExceeded", "SubagentConcurrencyExceeded",
 	"SubagentBackgroundPolicyMissing", "SubagentDefinitionNotFound", "SubagentNotFound",
-	"BackgroundJobConcurrencyExceeded", "BackgroundJobNotFound", "Reduction"}
+	"Reduction"}
 
 // TestRaised raises every variant by real behaviour, and accounts for those that do not come up
 // yet.

@@ -30,6 +30,9 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 		return message.Event{}, ErrBusy
 	}
 	defer l.running.Store(false)
+	if l.closed {
+		return message.Event{}, ErrClosed
+	}
 	defer l.clock()()
 	ctx, r.cancel = context.WithCancel(ctx)
 	defer r.cancel()
@@ -58,6 +61,7 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 		limit = DefaultMaxTurns
 	}
 	for range limit {
+		r.tellJobs()
 		if why := r.loop.Budget.usedUp(r.loop.Spent()); why != "" {
 			return r.end(message.EndBudget, why), nil
 		}
@@ -187,6 +191,7 @@ func (r *run) warn(text string) { r.emit(message.Event{Kind: message.Warning, Te
 
 // end is the last event of a run.
 func (r *run) end(how message.End, why string) message.Event {
+	r.tellJobs()
 	usage := r.loop.Spent().Usage
 	return message.Event{Kind: message.Ended, End: how, Text: why, Usage: &usage}
 }

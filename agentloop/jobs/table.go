@@ -75,6 +75,16 @@ func (t *Table) Start(ctx context.Context, tool string,
 	return Status{ID: j.id, Tool: j.tool, State: j.state}, nil
 }
 
+// Full gives the *ConcurrencyError of a table that has no slot free, or nil.
+func (t *Table) Full() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running >= t.max {
+		return &ConcurrencyError{t.max}
+	}
+	return nil
+}
+
 // open takes a slot.
 func (t *Table) open(ctx context.Context, tool string) (*Job, error) {
 	t.mu.Lock()

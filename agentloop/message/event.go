@@ -10,6 +10,15 @@ type Event struct {
 	Usage   *Usage    `json:"usage,omitempty"`   // so far, of all runs of the loop
 	End     End       `json:"end,omitempty"`     // of a run that has ended
 	Agent   string    `json:"agent,omitempty"`   // the ID of the subagent it happened to
+	Job     *Job      `json:"job,omitempty"`     // that has begun or ended
+}
+
+// Job is a call of a tool in the background.
+type Job struct {
+	ID    string `json:"id"`
+	Tool  string `json:"tool"`
+	State string `json:"state"`          // running, exited or killed
+	Code  *int   `json:"code,omitempty"` // that it has exited with, if with any
 }
 
 // EventKind names an event. There may be more kinds later: those that are not known must be
@@ -24,6 +33,7 @@ const (
 	TurnCompleted  EventKind = "turn_completed" // the model has spoken; its calls have not been run
 	UsageChanged   EventKind = "usage"
 	Warning        EventKind = "warning"
+	JobChanged     EventKind = "job"   // a job has begun or ended, since the last turn
 	Ended          EventKind = "ended" // the last event of a run without an error
 )
 
