@@ -44,7 +44,7 @@ func TestFields(t *testing.T) {
 		Capabilities: Capabilities{
 			Subagents: Subagents{MaxConcurrent: 1, BackgroundPrompts: "parent", Agents: map[string]*Agent{
 				"reader": {Prompt: "You read.", Tools: []string{"jq"}, Model: "small"}}},
-			ToolsBackground: ToolsBackground{MaxConcurrent: 2},
+			ToolsBackground: ToolsBackground{Enabled: true, MaxConcurrent: 2},
 		},
 		values: have.values,
 	}

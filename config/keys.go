@@ -95,7 +95,7 @@ var keys = []key{
 		set: inside(agents, func(a *Agent) *[]string { return &a.Tools })},
 	{name: "capabilities.subagents.agents.*.model", parse: word(maxWord), project: ownAmong,
 		set: inside(agents, func(a *Agent) *string { return &a.Model })},
-	{name: "capabilities.tools_background.enabled", parse: notYet, initial: false,
+	{name: "capabilities.tools_background.enabled", parse: boolean, initial: false,
 		set: put(func(c *Config) *bool { return &c.Capabilities.ToolsBackground.Enabled })},
 	{name: "capabilities.tools_background.max_concurrent", parse: count(1, 256), initial: 4,
 		project: lower,

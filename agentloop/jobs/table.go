@@ -48,7 +48,8 @@ func New(opts *Options) *Table {
 	return t
 }
 
-// Start has work done, and returns once it has begun or ended. Its error is a *ConcurrencyError,
+// Start has work done, and returns once it has begun or ended, with the job as it was when it began.
+// Its error is a *ConcurrencyError,
 // that of work which was refused, or that of ctx, which ends work that has not begun yet. ctx does
 // not end a job, which only has its values.
 func (t *Table) Start(ctx context.Context, tool string,
@@ -72,7 +73,7 @@ func (t *Table) Start(ctx context.Context, tool string,
 	if j.state == "" {
 		return Status{}, j.end.Err
 	}
-	return Status{ID: j.id, Tool: j.tool, State: j.state}, nil
+	return Status{ID: j.id, Tool: j.tool, State: Running}, nil
 }
 
 // Full gives the *ConcurrencyError of a table that has no slot free, or nil.

@@ -57,6 +57,7 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 		OutputCap:    int(cfg.Core.OutputCap),
 		ContextLimit: tokens.Limits(cfg.Provider.ContextLimits).Of(g.name),
 		Approval:     approvalOf(cfg), Budget: budgetOf(cfg),
+		Jobs: jobsOf(cfg),
 	}
 	g.loop.Approval.Subject = tools.subject
 	if a.canAsk() {
@@ -69,7 +70,11 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 		}
 		g.loop.ContextLimit = flags.contextLimit
 	}
-	return g, g.openSession(cfg, flags)
+	if err := g.openSession(cfg, flags); err != nil {
+		return nil, err
+	}
+	a.closeAtEnd("agent", g.loop.Close) // before what its tools need
+	return g, nil
 }
 
 // openModel makes the model. No request is sent.

@@ -80,8 +80,7 @@ func (t *agentTools) Specs() iter.Seq[abi.ToolSpec] { return t.registry.Specs() 
 
 // Call implements agentloop.Tools.
 func (t *agentTools) Call(ctx context.Context, call plugins.Call) (plugins.Result, error) {
-	call.Log = t.app.guestLog(call.Tool)
-	call.Progress = func(p abi.Progress) { t.heard.progress(call.ID, call.Tool, p) }
+	t.alsoTell(&call)
 	result, err := t.app.callLogged(ctx, t.registry, t.owners[call.Tool], call)
 	for _, note := range result.Notes {
 		t.heard.warn(call.Tool + ": " + note)

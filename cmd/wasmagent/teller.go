@@ -80,6 +80,8 @@ func (t *teller) text(ev message.Event) {
 		} else if len(ev.Message.Calls) > 0 && ev.Message.Text != "" {
 			t.line("%s", visible(strings.TrimSuffix(ev.Message.Text, "\n")))
 		}
+	case message.JobChanged:
+		t.job(ev.Job)
 	case message.Warning:
 		t.line("%s %s", t.paint().yellow("warning:"), oneLine(ev.Text))
 	}
