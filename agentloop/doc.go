@@ -41,6 +41,13 @@
 // the run with a *plugins.ReconciliationError, without a result, until somebody records what
 // happened.
 //
+// # In the background
+//
+// With Loop.Jobs a model may have tools called in the background: background_exec brings a call
+// through the gates and gives the job's id, background_status tells what is new of it and at last
+// how it ended, background_list and background_kill do what they say. Jobs go on between runs, each
+// in a sandbox of its own, until [Loop.Close].
+//
 // # What may run
 //
 // By default tools that only read run, and whatever else is denied unless [Approval] says who
@@ -50,5 +57,5 @@
 // # Limits
 //
 // A run has at most [DefaultMaxTurns] round trips, unless MaxTurns says otherwise. A model is shown
-// at most 48 KiB of an output. At most eight calls run side by side.
+// at most 48 KiB of an output. At most eight calls run side by side, and four in the background.
 package agentloop

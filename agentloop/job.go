@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -124,13 +125,16 @@ func listen(c *plugins.Call, j *jobs.Job) {
 		j.Line(fmt.Sprintf("[%s] %s", levelNames[min(level, abi.LevelError)], text))
 	}
 	c.Progress = func(p abi.Progress) {
-		line := fmt.Sprintf("[progress] %v", p.Done)
+		line := "[progress] " + plain(p.Done)
 		if p.Total != 0 {
-			line += fmt.Sprintf(" of %v", p.Total)
+			line += " of " + plain(p.Total)
 		}
 		j.Line(strings.TrimSpace(line + " " + p.Message))
 	}
 }
+
+// plain is a number without an exponent.
+func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 var levelNames = [...]string{abi.LevelDebug: "debug", abi.LevelInfo: "info",
 	abi.LevelWarn: "warn", abi.LevelError: "error"}
@@ -175,7 +179,10 @@ func (b *background) told(s jobs.Status, err error) (plugins.Output, error) {
 	}
 	r := jobReport{ID: s.ID, Tool: s.Tool, State: s.State, Code: s.Code, Result: s.Result,
 		Output: &s.Output, Truncated: s.Truncated}
-	if s.State == jobs.Exited && s.Err != nil {
+	switch {
+	case s.State == jobs.Killed:
+		r.Error = &jobError{"cancelled", "", interrupted(s.Tool)}
+	case s.Err != nil:
 		r.Error = &jobError{Code(s.Err), plugins.CauseOf(s.Err), plugins.ModelText(s.Err)}
 	}
 	return report(r)

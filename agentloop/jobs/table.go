@@ -49,9 +49,8 @@ func New(opts *Options) *Table {
 }
 
 // Start has work done, and returns once it has begun or ended, with the job as it was when it began.
-// Its error is a *ConcurrencyError,
-// that of work which was refused, or that of ctx, which ends work that has not begun yet. ctx does
-// not end a job, which only has its values.
+// Its error is a *ConcurrencyError, that of work which was refused, or that of ctx, which ends work
+// that has not begun yet. ctx does not end a job, which only has its values.
 func (t *Table) Start(ctx context.Context, tool string,
 	work func(context.Context, *Job) End) (Status, error) {
 	j, err := t.open(ctx, tool)
