@@ -73,9 +73,9 @@ func encode(v any) json.RawMessage {
 // twice or side by side: a status takes what it gives.
 func (b *background) makeTools() []plugins.Tool {
 	return []plugins.Tool{
-		jobTool(BackgroundExec, abi.EffectWrite, "Calls a tool in the background and gives the id of the "+
-			"job at once. Its result and what it prints come by "+BackgroundStatus+". The job ends with "+
-			"this conversation at the latest.",
+		jobTool(BackgroundExec, abi.EffectWrite, "Calls a tool in the background and gives the id of "+
+			"the job at once. Its result and what it prints come by "+BackgroundStatus+". The job ends "+
+			"with this conversation at the latest.",
 			`"tool":{"type":"string","description":"the tool to call"},`+
 				`"arguments":{"type":"object","description":"of that tool"}`, `"tool"`, b.exec),
 		jobTool(BackgroundStatus, abi.EffectWrite, "Tells how a background job goes, and what it has "+
@@ -114,7 +114,8 @@ func (b *background) kill(ctx context.Context, in jobID) (plugins.Output, error)
 func (b *background) list(context.Context, struct{}) (plugins.Output, error) {
 	all := []jobReport{}
 	for _, s := range b.table.List() {
-		all = append(all, jobReport{ID: s.ID, Tool: s.Tool, State: s.State, Code: s.Code, Unread: s.Unseen})
+		all = append(all, jobReport{ID: s.ID, Tool: s.Tool, State: s.State, Code: s.Code,
+			Unread: s.Unseen})
 	}
 	return report(map[string]any{"jobs": all})
 }

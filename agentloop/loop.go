@@ -26,8 +26,8 @@ type Model interface {
 	Turn(ctx context.Context, req message.Request) (message.Message, error)
 }
 
-// Tools are what a model may call. A *plugins.Registry is one. For a background job Call should make
-// use of the call's Started: until it is called the job counts as not begun, and the model waits.
+// Tools are what a model may call. A *plugins.Registry is one. For a background job Call should use
+// the call's Started: until that is called the job counts as not begun, and the model waits.
 type Tools interface {
 	Specs() iter.Seq[abi.ToolSpec]
 	Call(ctx context.Context, call plugins.Call) (plugins.Result, error)

@@ -39,7 +39,7 @@ type Call struct {
 	// What a caller hears while the tool runs. None may block: the tool waits for it.
 	Progress func(abi.Progress)                 // nil: not wanted
 	Log      func(level abi.Level, text string) // nil: the host's logger
-	Output   func(stderr bool, b []byte)        // what it prints, raw, the function's own; nil: not wanted
+	Output   func(stderr bool, b []byte)        // what it prints, raw; b may be kept; nil: not wanted
 
 	// Started is called once, when nothing stands in the way of the tool any more: not for a call
 	// that is refused, nor for one whose result is recorded. Nil: not wanted.

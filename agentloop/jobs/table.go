@@ -48,9 +48,9 @@ func New(opts *Options) *Table {
 	return t
 }
 
-// Start has work done, and returns once it has begun or ended, with the job as it was when it began.
-// Its error is a *ConcurrencyError, that of work which was refused, or that of ctx, which ends work
-// that has not begun yet. ctx does not end a job, which only has its values.
+// Start has work done, and returns once it has begun or ended, with the job as it was when it
+// began. Its error is a *ConcurrencyError, that of work which was refused, or that of ctx, which
+// ends work that has not begun yet. ctx does not end a job, which only has its values.
 func (t *Table) Start(ctx context.Context, tool string,
 	work func(context.Context, *Job) End) (Status, error) {
 	j, err := t.open(ctx, tool)
@@ -143,8 +143,8 @@ func (t *Table) finish(j *Job, end End) {
 	}
 }
 
-// Status tells how a job goes, and what it has said since the last time. Of a job that runs it waits
-// for the end, at most so long. A status that tells the end is given once. The error is a
+// Status tells how a job goes, and what it has said since the last time. Of a job that runs it
+// waits for the end, at most so long. A status that tells the end is given once. The error is a
 // *NotFoundError, or that of ctx, with which nothing is lost.
 func (t *Table) Status(ctx context.Context, id string, wait time.Duration) (Status, error) {
 	j := t.find(id)
@@ -164,8 +164,8 @@ func (t *Table) Status(ctx context.Context, id string, wait time.Duration) (Stat
 	return t.tell(j)
 }
 
-// Kill ends a job, waits until it has ended, and gives the status that tells how: a job that came to
-// its own end before has that one. The errors are those of Status.
+// Kill ends a job, waits until it has ended, and gives the status that tells how: a job that came
+// to its own end before has that one. The errors are those of Status.
 func (t *Table) Kill(ctx context.Context, id string) (Status, error) {
 	j := t.find(id)
 	if j == nil {
