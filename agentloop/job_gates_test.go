@@ -63,9 +63,9 @@ func TestJobGates(t *testing.T) {
 		code, text string // "": it runs
 		ran        string // the arguments
 	}{
-		"it runs":     {arguments: `{"tool":"f","arguments":{"n":1}}`, ran: `{"n":1}`},
-		"nothing":     {arguments: `{"tool":"f"}`, ran: `{}`},
-		"no tool":     {arguments: `{}`, code: "invalid_arguments", text: `the field "tool" is missing`},
+		"it runs": {arguments: `{"tool":"f","arguments":{"n":1}}`, ran: `{"n":1}`},
+		"nothing": {arguments: `{"tool":"f"}`, ran: `{}`},
+		"no tool": {arguments: `{}`, code: "invalid_arguments", text: `the field "tool" is missing`},
 		"unknown": {arguments: `{"tool":"g"}`, code: "unknown_tool", text: `no tool "g"; there are f`},
 		"a job's own": {arguments: `{"tool":"background_list"}`, code: "unknown_tool",
 			text: "there are f"},
