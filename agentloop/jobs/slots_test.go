@@ -18,11 +18,17 @@ func TestSlots(t *testing.T) {
 	defer other.Close()
 	var ids []string
 	for range DefaultMaxConcurrent {
+		if err := one.Full(); err != nil {
+			t.Fatal(err)
+		}
 		ids = append(ids, start(t, one, waits))
 	}
 	_, err := one.Start(t.Context(), "f", waits)
 	if full, ok := errors.AsType[*ConcurrencyError](err); !ok || full.MaxConcurrent != 4 {
 		t.Errorf("the fifth: %v", err)
+	}
+	if full := one.Full(); full == nil || full.Error() != err.Error() {
+		t.Errorf("of a full table: %v", full)
 	}
 	start(t, other, waits)
 	_, err = other.Start(t.Context(), "f", waits)
