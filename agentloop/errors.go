@@ -7,6 +7,7 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/session"
+	"github.com/wasmagent/wasmagent/agentloop/subagents"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -93,19 +94,22 @@ type InterchangeError struct{ Err error }
 // told of it when it asked for that by a tool.
 type ReductionError struct{ Err error }
 
-// Errors of subagents and background jobs, which a model asks for by tools.
+// Errors of subagents, which a model asks for by tools.
 type (
-	SubagentDepthError            struct{ MaxDepth, AttemptedDepth int }
-	SubagentConcurrencyError      struct{ MaxConcurrent int }
-	SubagentDefinitionError       struct{ Name string }
-	SubagentNotFoundError         struct{ ID string }
-	BackgroundJobConcurrencyError struct{ MaxConcurrent int }
-	BackgroundJobNotFoundError    struct{ ID string }
+	SubagentDepthError       = subagents.DepthError
+	SubagentConcurrencyError = subagents.ConcurrencyError
+	SubagentDefinitionError  = subagents.DefinitionError
+	SubagentNotFoundError    = subagents.NotFoundError
 )
 
 // ErrSubagentBackgroundPolicy is a background subagent where nothing says who answers for it.
-var ErrSubagentBackgroundPolicy = errors.New(`a background subagent needs background_prompts to ` +
-	`be "auto_policy" or "parent"`)
+var ErrSubagentBackgroundPolicy = subagents.ErrBackgroundPolicy
+
+// Errors of background jobs, which a model asks for by tools.
+type (
+	BackgroundJobConcurrencyError struct{ MaxConcurrent int }
+	BackgroundJobNotFoundError    struct{ ID string }
+)
 
 func (e *DeniedError) Error() string {
 	return fmt.Sprintf("tool %q was not run, the call is denied: %s", e.Tool, e.Reason)
@@ -135,23 +139,6 @@ func (e *InterchangeError) Unwrap() error { return e.Err }
 
 func (e *ReductionError) Error() string { return e.Err.Error() }
 func (e *ReductionError) Unwrap() error { return e.Err }
-
-func (e *SubagentDepthError) Error() string {
-	return fmt.Sprintf("a subagent at depth %d would be too deep, at most %d is allowed",
-		e.AttemptedDepth, e.MaxDepth)
-}
-
-func (e *SubagentConcurrencyError) Error() string {
-	return fmt.Sprintf("%d subagents run already, which is as many as may", e.MaxConcurrent)
-}
-
-func (e *SubagentDefinitionError) Error() string {
-	return fmt.Sprintf("there is no agent type %q", e.Name)
-}
-
-func (e *SubagentNotFoundError) Error() string {
-	return fmt.Sprintf("there is no subagent %q, or its result has been given already", e.ID)
-}
 
 func (e *BackgroundJobConcurrencyError) Error() string {
 	return fmt.Sprintf("%d background jobs run already, which is as many as may", e.MaxConcurrent)

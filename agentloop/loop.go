@@ -71,8 +71,11 @@ type Loop struct {
 	Store    Store            // nil: the conversation is not recorded
 	Now      func() time.Time // nil: time.Now
 
+	Subagents *Subagents // nil: there are none
+
 	running atomic.Bool
-	granted map[grant]bool    // by a person, for all runs
+	closed  bool
+	tree    tree
 	outputs excerpt.Store     // what was cut, and read_more
 	own     *plugins.Registry // the loop's own tools
 	ownList []plugins.Tool    // the same
@@ -85,7 +88,7 @@ type Loop struct {
 	calls   int // in the history: the position of the last one
 	open    []openCall
 	spent   Spent
-	ticking bool // a run is at work, since then
+	ticking int // runs at work, of this loop and its subagents, the first one since then
 	since   time.Time
 }
 
@@ -126,7 +129,7 @@ func (l *Loop) Spent() Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	spent := l.spent
-	if l.ticking {
+	if l.ticking > 0 {
 		spent.Wall += l.elapsed()
 	}
 	return spent
@@ -219,7 +222,7 @@ func (l *Loop) configure() error {
 	case l.OutputCap < -1:
 		return wrong("OutputCap is %d; want -1 for no cap, 0 for the default, or more", l.OutputCap)
 	}
-	if err := errors.Join(l.Approval.check(), l.Budget.check()); err != nil {
+	if err := errors.Join(l.Approval.check(), l.Budget.check(), l.Subagents.check()); err != nil {
 		return wrong("%w", err)
 	}
 	if l.Tools != nil {
@@ -230,5 +233,6 @@ func (l *Loop) configure() error {
 		}
 	}
 	l.outputs.Max = max(l.OutputCap, 0)
+	l.join()
 	return nil
 }

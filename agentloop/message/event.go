@@ -9,7 +9,7 @@ type Event struct {
 	Message *Message  `json:"message,omitempty"` // of a turn that has completed; an answer
 	Usage   *Usage    `json:"usage,omitempty"`   // so far, of all runs of the loop
 	End     End       `json:"end,omitempty"`     // of a run that has ended
-	Agent   string    `json:"agent,omitempty"`   // the ID of the subagent it happened to
+	Agent   string    `json:"agent,omitempty"`   // the ID of the subagent it happened to; "": none
 }
 
 // EventKind names an event. There may be more kinds later: those that are not known must be
@@ -24,7 +24,9 @@ const (
 	TurnCompleted  EventKind = "turn_completed" // the model has spoken; its calls have not been run
 	UsageChanged   EventKind = "usage"
 	Warning        EventKind = "warning"
-	Ended          EventKind = "ended" // the last event of a run without an error
+	AgentStarted   EventKind = "agent_started" // a subagent begins, with its task in Text
+	AgentEnded     EventKind = "agent_ended"   // how in End, "" after an error; why in Text
+	Ended          EventKind = "ended"         // the last event of a run without an error
 )
 
 // End is how a run without an error ended.
