@@ -180,57 +180,43 @@ func (l *Loop) spawn(ctx context.Context, call plugins.Call) (plugins.Output, er
 	if err := gauge.Acquire(l.Subagents.maxConcurrent()); err != nil {
 		return plugins.Output{}, err
 	}
-	if req.Background {
-		return l.spawnBackground(ctx, &req, &def)
-	}
-	defer gauge.Release()
+	held := true
+	defer func() {
+		if held {
+			gauge.Release()
+		}
+	}()
 	child, err := l.newChild(ctx, &req, &def)
 	if err != nil {
 		return plugins.Output{}, plugins.HostFault(err)
 	}
-	answer, err := child.work(ctx)
+	held = false // work gives it back
+	if req.Background {
+		return l.spawnBackground(ctx, child), nil
+	}
+	answer, err := child.work(ctx, func(string, error) { gauge.Release() })
 	if err != nil {
 		return plugins.Output{}, child.asToolError(ctx, err)
 	}
 	return jsonOutput(answer), nil
 }
 
-// spawnBackground has a subagent work that outlives the run. A place of the gauge is taken.
-func (l *Loop) spawnBackground(ctx context.Context, req *subagents.Request,
-	def *subagents.Definition) (_ plugins.Output, err error) {
-	gauge := &l.tree.family.gauge
-	begun := false
-	defer func() {
-		if !begun {
-			gauge.Release()
-		}
-	}()
-	// It is told to end by Close, and not by the run's end.
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	child, err := l.newChild(ctx, req, def)
-	if err != nil {
-		stop()
-		return plugins.Output{}, plugins.HostFault(err)
-	}
+// spawnBackground has a subagent work on when the run ends, until Close.
+func (l *Loop) spawnBackground(ctx context.Context, child *child) plugins.Output {
 	id := child.lineage.ID
-	l.tree.table.Begin(id, stop)
-	begun = true
-	go func() {
-		status := subagents.Status{ID: id, State: subagents.Failed,
-			Error: "it ended its goroutine (runtime.Goexit)"}
-		defer func() {
-			stop()
-			gauge.Release()
-			l.tree.table.End(status)
-		}()
-		answer, err := child.work(ctx)
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := func(answer string, err error) {
+		stop()
+		l.tree.family.gauge.Release()
+		status := subagents.Status{ID: id, State: subagents.Completed, Output: answer}
 		if err != nil {
+			status.State, status.Output = subagents.Failed, ""
 			status.Error = abi.CleanText(err.Error(), plugins.MaxModelText)
-			return
 		}
-		status = subagents.Status{ID: id, State: subagents.Completed, Output: answer}
-	}()
-	return jsonOutput(subagents.Status{ID: id, State: subagents.Running}), nil
+		l.tree.table.End(status)
+	}
+	l.tree.table.Go(id, stop, func() { _, _ = child.work(ctx, ended) })
+	return jsonOutput(subagents.Status{ID: id, State: subagents.Running})
 }
 
 // subagentStatus carries out SubagentStatus.

@@ -121,10 +121,12 @@ func (k *child) tell(ev message.Event) {
 	k.parent.tree.inbox.Put(ev)
 }
 
-// work has the subagent do its task, and gives its answer. However it ends, it is closed then.
-func (k *child) work(ctx context.Context) (answer string, err error) {
+// work has the subagent do its task, and gives its answer. However that ends, the subagent is closed
+// then, ended is called, and after that its end is told.
+func (k *child) work(ctx context.Context, ended func(answer string, err error)) (answer string,
+	err error) {
 	k.tell(message.Event{Kind: message.AgentStarted, Text: k.lineage.Task})
-	ended := message.Event{}
+	err = errors.New("it ended its goroutine (runtime.Goexit)")
 	defer func() {
 		if v := recover(); v != nil {
 			err = &plugins.PanicError{Value: v, Stack: debug.Stack()}
@@ -132,30 +134,42 @@ func (k *child) work(ctx context.Context) (answer string, err error) {
 		if e := k.end(); err == nil {
 			err = e
 		}
-		end := message.Event{Kind: message.AgentEnded, End: ended.End, Text: ended.Text}
-		if _, stopped := errors.AsType[*noAnswerError](err); err != nil && !stopped {
-			end.End, end.Text = "", err.Error()
-		}
-		k.tell(end)
+		ended(answer, err)
+		k.tellEnd(err)
 	}()
+	return k.converse(ctx)
+}
+
+// tellEnd tells the parent's run how the subagent has ended.
+func (k *child) tellEnd(err error) {
+	end := message.Event{Kind: message.AgentEnded, End: message.EndAnswer}
+	if err != nil {
+		end.End, end.Text = "", err.Error()
+	}
+	if stopped, ok := errors.AsType[*noAnswerError](err); ok {
+		end.End, end.Text = stopped.end, stopped.why
+	}
+	k.tell(end)
+}
+
+// converse runs the subagent's loop until it has an answer.
+func (k *child) converse(ctx context.Context) (answer string, err error) {
 	if last := k.answered(); last != nil {
-		ended.End = message.EndAnswer
 		return answerOf(last), nil
 	}
 	for ev, err := range k.loop.Run(ctx, k.input()...) {
 		switch {
 		case err != nil:
 			return "", err
-		case ev.Kind == message.Ended:
-			ended = ev
-		default:
+		case ev.Kind != message.Ended:
 			k.tell(ev)
+		case ev.End != message.EndAnswer:
+			return "", &noAnswerError{ev.End, ev.Text}
+		default:
+			answer = answerOf(ev.Message)
 		}
 	}
-	if ended.End != message.EndAnswer {
-		return "", &noAnswerError{ended.Text}
-	}
-	return answerOf(ended.Message), nil
+	return answer, nil
 }
 
 // answered is the answer of a subagent that had ended before its parent could note that.
@@ -197,7 +211,10 @@ func answerOf(m *message.Message) string {
 }
 
 // noAnswerError is a subagent that was stopped by a budget, or by its own repetition.
-type noAnswerError struct{ why string }
+type noAnswerError struct {
+	end message.End
+	why string
+}
 
 func (e *noAnswerError) Error() string { return "it ended without an answer: " + e.why }
 

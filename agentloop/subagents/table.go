@@ -35,15 +35,16 @@ type Table struct {
 	stops map[string]func()
 }
 
-// Begin enters a subagent that runs, and how to stop it. End must follow.
-func (t *Table) Begin(id string, stop func()) {
+// Go enters a subagent, and how to stop it, and has it work in a goroutine of its own. In work, End
+// must be called.
+func (t *Table) Go(id string, stop, work func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
 		t.all, t.stops = map[string]Status{}, map[string]func(){}
 	}
-	t.work.Add(1)
 	t.all[id], t.stops[id] = Status{ID: id, State: Running}, stop
+	t.work.Go(work)
 }
 
 // End enters how a subagent ended.
@@ -56,7 +57,6 @@ func (t *Table) End(s Status) {
 		delete(t.all, t.ended[0])
 		t.ended = t.ended[1:]
 	}
-	t.work.Done()
 }
 
 // Take tells of a subagent. One that has ended is forgotten with that. The error is a
@@ -75,8 +75,8 @@ func (t *Table) Take(id string) (Status, error) {
 	return s, nil
 }
 
-// Close stops the subagents that run, waits until they have ended, and forgets all. It may be
-// called twice. No Begin may come while it waits.
+// Close stops the subagents that run, waits until their goroutines have ended, and forgets all. It
+// may be called twice. No Go may come while it waits.
 func (t *Table) Close() {
 	t.mu.Lock()
 	for _, stop := range t.stops {

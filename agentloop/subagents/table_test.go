@@ -18,8 +18,9 @@ func notFound(err error) bool {
 // TestTake pins that a subagent that runs can be looked at again and again, and an end once.
 func TestTake(t *testing.T) {
 	var table, sibling subagents.Table
-	table.Begin("s1", func() {})
-	sibling.Begin("s2", func() {})
+	ready := make(chan struct{})
+	table.Go("s1", func() {}, func() { <-ready })
+	sibling.Go("s2", func() {}, func() {})
 	for range 2 {
 		if s, err := table.Take("s1"); err != nil || s.State != subagents.Running || s.ID != "s1" {
 			t.Errorf("%+v, %v", s, err)
@@ -39,6 +40,9 @@ func TestTake(t *testing.T) {
 	if _, err := table.Take("s1"); !notFound(err) {
 		t.Errorf("told twice: %v", err)
 	}
+	close(ready)
+	table.Close()
+	sibling.Close()
 }
 
 // TestKept pins the edge: so many ends are kept, and with one more the oldest is forgotten.
@@ -46,7 +50,7 @@ func TestKept(t *testing.T) {
 	var table subagents.Table
 	add := func(n int) {
 		id := fmt.Sprint("s", n)
-		table.Begin(id, func() {})
+		table.Go(id, func() {}, func() {})
 		table.End(subagents.Status{ID: id, State: subagents.Completed})
 	}
 	for n := range subagents.MaxKept {
@@ -67,6 +71,7 @@ func TestKept(t *testing.T) {
 	if _, err := table.Take("s3"); err != nil {
 		t.Error(err)
 	}
+	table.Close()
 }
 
 // TestClose pins that it stops what runs and waits for it, that all is forgotten, and that it may
@@ -77,13 +82,12 @@ func TestClose(t *testing.T) {
 		table.Close()
 		stop := make(chan struct{})
 		gone := false
-		table.Begin("s1", func() { close(stop) })
-		go func() {
+		table.Go("s1", func() { close(stop) }, func() {
 			<-stop
+			table.End(subagents.Status{ID: "s1", State: subagents.Failed})
 			synctest.Wait() // until Close does nothing but wait
 			gone = true
-			table.End(subagents.Status{ID: "s1", State: subagents.Failed})
-		}()
+		})
 		table.Close()
 		if !gone {
 			t.Error("it did not wait")
