@@ -191,6 +191,7 @@ func (l *Loop) spawn(ctx context.Context, call plugins.Call) (plugins.Output, er
 		return plugins.Output{}, plugins.HostFault(err)
 	}
 	held = false // work gives it back
+	child.tell(message.Event{Kind: message.AgentStarted, Text: req.Task})
 	if req.Background {
 		return l.spawnBackground(ctx, child), nil
 	}

@@ -125,7 +125,6 @@ func (k *child) tell(ev message.Event) {
 // then, ended is called, and after that its end is told.
 func (k *child) work(ctx context.Context, ended func(answer string, err error)) (answer string,
 	err error) {
-	k.tell(message.Event{Kind: message.AgentStarted, Text: k.lineage.Task})
 	err = errors.New("it ended its goroutine (runtime.Goexit)")
 	defer func() {
 		if v := recover(); v != nil {
@@ -176,7 +175,7 @@ func (k *child) converse(ctx context.Context) (answer string, err error) {
 func (k *child) answered() *message.Message {
 	if n := len(k.loop.history); n > 0 {
 		last := &k.loop.history[n-1]
-		if last.Role == message.Assistant && last.Finish != message.FinishPause {
+		if last.Role == message.Assistant && len(last.Calls) == 0 && last.Finish != message.FinishPause {
 			return last
 		}
 	}
