@@ -49,7 +49,7 @@ type Hooks struct {
 }
 
 // Loop is one conversation between a user, a model and tools. Its fields may be changed between
-// runs. Nil and zero fields are the documented defaults.
+// runs, while no subagent works in the background. Nil and zero fields are the documented defaults.
 type Loop struct {
 	Model  Model  // required
 	Tools  Tools  // nil: none
@@ -124,7 +124,7 @@ func (l *Loop) History() []message.Message {
 	return slices.Clone(l.history)
 }
 
-// Spent tells what all runs together took.
+// Spent tells what all runs together took, with those of subagents.
 func (l *Loop) Spent() Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
