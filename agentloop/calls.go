@@ -125,8 +125,8 @@ func (r *run) sideBySide(next []*call) int {
 }
 
 // begin brings calls through the gates, one after another, and starts those that get through. One
-// call has ended when it returns; those of a larger group, or where subagents have something to tell
-// meanwhile, are left running.
+// call has ended when it returns; those of a larger group are left running, and a single one where
+// subagents may have something to tell meanwhile.
 func (r *run) begin(ctx context.Context, group []*call) {
 	var slots chan struct{}
 	if len(group) > 1 || r.loop.Subagents != nil {

@@ -26,7 +26,8 @@ func (r *run) settle(ctx context.Context, c *call) error {
 		}
 		result.CallID, result.Name = c.ID, c.Name
 	}
-	if e := l.add(ctx, message.Message{Role: message.Tool, Result: &result, Meta: c.meta}); err == nil {
+	told := message.Message{Role: message.Tool, Result: &result, Meta: c.meta}
+	if e := l.add(ctx, told); err == nil {
 		err = e
 	}
 	r.failing.note(c, result.Code)

@@ -130,7 +130,8 @@ func (t *ownTool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output
 // spawnSpec describes the tool. What a subagent does may be anything, so its effect is write: it is
 // never tried again by itself.
 func (s *Subagents) spawnSpec() abi.ToolSpec {
-	kind := map[string]any{"type": "string", "description": "there are none to choose from; leave it out"}
+	kind := map[string]any{"type": "string",
+		"description": "there are none to choose from; leave it out"}
 	if len(s.Agents) > 0 {
 		kind["description"] = "what kind of subagent: " +
 			strings.Join(slices.Sorted(maps.Keys(s.Agents)), ", ") + "; left out, it is as you are"

@@ -93,7 +93,7 @@ func TestBackgroundAsks(t *testing.T) {
 		"parent":                  {policy: subagents.Parent, asked: "s1", text: "1"},
 		"parent, allowed":         {policy: subagents.Parent, rule: allow, text: "1"},
 		"parent, and nobody":      {policy: subagents.Parent, nobody: true, text: "nobody can be asked"},
-		"parent, which is gone":   {policy: subagents.Parent, late: true, text: "nobody is there to ask now"},
+		"parent, which is gone":   {policy: subagents.Parent, late: true, text: "nobody is there to ask"},
 		"gone, but it is allowed": {policy: subagents.Parent, rule: allow, late: true, text: "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,6 +350,42 @@ func TestBackgroundTime(t *testing.T) {
 		}
 		if e := end(t, loop.Run(t.Context(), user("more"))); e.End != message.EndBudget {
 			t.Errorf("%+v", e)
+		}
+		closed(t, loop)
+	})
+}
+
+// TestEndWhileWaitingToAsk pins that a subagent whose question has to wait for another's can be
+// ended meanwhile.
+func TestEndWhileWaitingToAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		wants := func() *looptest.Model { return plays(looptest.Call(call("x", "f", "{}"))) }
+		middle := paced{plays(looptest.Call(background("b", "two")), looptest.Say("out"))}
+		loop := &agentloop.Loop{Tools: registry(t, writes("f", nil)),
+			Subagents: &agentloop.Subagents{Background: subagents.Parent},
+			Approval: agentloop.Approval{Ask: func(ctx context.Context, _ agentloop.Question) (
+				agentloop.Answer, error) {
+				asked++
+				<-ctx.Done()
+				return agentloop.AnswerDeny, ctx.Err()
+			}},
+			Model: byTask(map[string]actor{"middle": middle.Turn}, cast{"one": wants(), "two": wants(),
+				"go": plays(looptest.Call(background("a", "one"), spawn("c", "middle")),
+					looptest.Say("ok"))})}
+		events, err := drain(loop.Run(t.Context(), user("go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var have []string
+		for _, ev := range events {
+			if ev.Kind == message.AgentEnded {
+				have = append(have, fmt.Sprint(ev.Agent, " ", ev.End, ev.Text))
+			}
+		}
+		want := []string{"s2.1 the run was stopped: context canceled", "s2 answer"}
+		if !slices.Equal(have, want) || asked != 1 {
+			t.Errorf("%q, %d questions", have, asked)
 		}
 		closed(t, loop)
 	})

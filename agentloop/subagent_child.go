@@ -121,8 +121,8 @@ func (k *child) tell(ev message.Event) {
 	k.parent.tree.inbox.Put(ev)
 }
 
-// work has the subagent do its task, and gives its answer. However that ends, the subagent is closed
-// then, ended is called, and after that its end is told.
+// work has the subagent do its task, and gives its answer. However that ends, the subagent is
+// closed then, ended is called, and after that its end is told.
 func (k *child) work(ctx context.Context, ended func(answer string, err error)) (answer string,
 	err error) {
 	err = errors.New("it ended its goroutine (runtime.Goexit)")

@@ -72,8 +72,8 @@ func (f *family) grant(g grant) {
 	f.granted[g] = true
 }
 
-// narrowedBy is which of the loop's own tools a subagent has. Those that read on are not among them:
-// they only give what it has been given.
+// narrowedBy is which of the loop's own tools a subagent has. The one that reads on is not among
+// them: it only gives what the subagent has been given.
 func (t *tree) narrowedBy(def *subagents.Definition) func(string) bool {
 	if def.Tools == nil {
 		return t.offers

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Sub gives the session of a subagent of this one, locked: it goes on with the one that is there, or
-// begins it. Its calls are recorded in the same ledger. Errors are those of Resume; a session of
+// Sub gives the session of a subagent of this one, locked: it goes on with the one that is there,
+// or begins it. Its calls are recorded in the same ledger. Errors are those of Resume; a session of
 // somebody else's that has its name is one that matches fs.ErrExist.
 func (s *Session) Sub(agent string) (*Session, error) {
 	name := subName(s.name, agent)
@@ -31,7 +31,8 @@ func (s *Session) Sub(agent string) (*Session, error) {
 	return sub, nil
 }
 
-// subName names the session of a subagent after its parent's, or by a digest where that is too long.
+// subName names the session of a subagent after its parent's, or by a digest where that is too
+// long.
 func subName(parent, agent string) string {
 	name := parent + "-" + strings.ReplaceAll(agent, ".", "-")
 	if checkName(name) == nil {

@@ -18,29 +18,36 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestCheck pins what is refused, and in which order: each case is wrong in all the ways that come
 // after the one it is refused for.
 func TestCheck(t *testing.T) {
-	poet := subagents.Definition{System: "Rhyme.", Model: "small"}
-	kinds := map[string]subagents.Definition{"poet": poet}
+	type request = subagents.Request
+	const (
+		deep    = subagents.DefaultMaxDepth
+		task    = "*subagents.RequestError"
+		kind    = "*subagents.DefinitionError"
+		nesting = "*subagents.DepthError"
+		policy  = "*errors.errorString"
+	)
+	kinds := map[string]subagents.Definition{"poet": {System: "Rhyme.", Model: "small"}}
 	most := strings.Repeat("x", subagents.MaxTask)
 	for name, tt := range map[string]struct {
 		max, depth int
 		background subagents.Policy
-		req        subagents.Request
+		req        request
 		want       string
 	}{
-		"allowed":              {1, 1, "", subagents.Request{Task: "t"}, ""},
-		"of a kind":            {1, 1, "", subagents.Request{Task: "t", AgentType: "poet"}, "Rhyme."},
-		"the longest task":     {1, 1, "", subagents.Request{Task: most}, ""},
-		"a longer one":         {0, 1, "", subagents.Request{Task: most + "x"}, "*subagents.RequestError"},
-		"no task":              {0, 1, "", subagents.Request{AgentType: "x", Background: true}, "*subagents.RequestError"},
-		"a blank task":         {0, 1, "", subagents.Request{Task: " \n\u00a0", AgentType: "x"}, "*subagents.RequestError"},
-		"an unknown kind":      {0, 1, "", subagents.Request{Task: "t", AgentType: "x", Background: true}, "*subagents.DefinitionError"},
-		"too deep":             {1, 2, "", subagents.Request{Task: "t", Background: true}, "*subagents.DepthError"},
-		"none may":             {0, 1, "", subagents.Request{Task: "t"}, "*subagents.DepthError"},
-		"no policy":            {1, 1, "", subagents.Request{Task: "t", Background: true}, "*errors.errorString"},
-		"by rules":             {1, 1, subagents.AutoPolicy, subagents.Request{Task: "t", Background: true}, ""},
-		"by whoever is asked":  {1, 1, subagents.Parent, subagents.Request{Task: "t", Background: true}, ""},
-		"depth 3 of default 3": {subagents.DefaultMaxDepth, 3, "", subagents.Request{Task: "t"}, ""},
-		"depth 4 of default 3": {subagents.DefaultMaxDepth, 4, "", subagents.Request{Task: "t"}, "*subagents.DepthError"},
+		"allowed":          {1, 1, "", request{Task: "t"}, ""},
+		"of a kind":        {1, 1, "", request{Task: "t", AgentType: "poet"}, "Rhyme."},
+		"the longest task": {1, 1, "", request{Task: most}, ""},
+		"a longer one":     {0, 1, "", request{Task: most + "x"}, task},
+		"no task":          {0, 1, "", request{AgentType: "x", Background: true}, task},
+		"a blank task":     {0, 1, "", request{Task: " \n\u00a0", AgentType: "x"}, task},
+		"an unknown kind":  {0, 1, "", request{Task: "t", AgentType: "x", Background: true}, kind},
+		"too deep":         {1, 2, "", request{Task: "t", Background: true}, nesting},
+		"none may":         {0, 1, "", request{Task: "t"}, nesting},
+		"at the default":   {deep, 3, "", request{Task: "t"}, ""},
+		"one deeper":       {deep, 4, "", request{Task: "t"}, nesting},
+		"no policy":        {1, 1, "", request{Task: "t", Background: true}, policy},
+		"rules answer":     {1, 1, subagents.AutoPolicy, request{Task: "t", Background: true}, ""},
+		"somebody answers": {1, 1, subagents.Parent, request{Task: "t", Background: true}, ""},
 	} {
 		rules := subagents.Rules{MaxDepth: tt.max, Background: tt.background, Definitions: kinds}
 		def, err := rules.Check(tt.depth, &tt.req)
@@ -163,12 +170,14 @@ func TestIDs(t *testing.T) {
 // TestErrors pins that each text has every field.
 func TestErrors(t *testing.T) {
 	for want, err := range map[string]error{
-		"a subagent at depth 4 would be too deep, at most 3 is allowed": &subagents.DepthError{MaxDepth: 3,
-			AttemptedDepth: 4},
-		"4 subagents run already, which is as many as may":                &subagents.ConcurrencyError{MaxConcurrent: 4},
-		`there is no agent type "poet"`:                                   &subagents.DefinitionError{Name: "poet"},
-		`there is no subagent "s9", or its result has been given already`: &subagents.NotFoundError{ID: "s9"},
-		"the task is blank":                                               &subagents.RequestError{Detail: "the task is blank"},
+		"a subagent at depth 4 would be too deep, at most 3 is allowed": &subagents.DepthError{
+			MaxDepth: 3, AttemptedDepth: 4},
+		"4 subagents run already, which is as many as may": &subagents.ConcurrencyError{
+			MaxConcurrent: 4},
+		`there is no agent type "poet"`: &subagents.DefinitionError{Name: "poet"},
+		`there is no subagent "s9", or its result has been given already`: &subagents.NotFoundError{
+			ID: "s9"},
+		"it is blank": &subagents.RequestError{Detail: "it is blank"},
 	} {
 		if err.Error() != want {
 			t.Errorf("%s", err)

@@ -127,7 +127,8 @@ func TestInbox(t *testing.T) {
 		b.Put(piece(n))
 	}
 	list = drain(&b)
-	if len(list) != subagents.MaxInbox+1 || list[1].Kind != message.ToolStarted || list[2].Text != "2" {
+	if len(list) != subagents.MaxInbox+1 || list[1].Kind != message.ToolStarted ||
+		list[2].Text != "2" {
 		t.Errorf("%d events, %+v", len(list), list[:3])
 	}
 	const want = "subagents told more than was read: 2 pieces of text and 0 other events are left out"

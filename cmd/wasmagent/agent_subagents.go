@@ -55,8 +55,8 @@ func (g *agent) namedModel(cfg *config.Config, name string) (m agentloop.NamedMo
 	return m, err
 }
 
-// recordSubagent keeps a subagent's conversation as a session of its own, and goes on with that if it
-// is there: then an earlier process ended in the middle of it.
+// recordSubagent keeps a subagent's conversation as a session of its own, and goes on with that if
+// it is there: then an earlier process ended in the middle of it.
 func (g *agent) recordSubagent(_ context.Context, of subagents.Lineage) (*agentloop.Record, error) {
 	s, err := g.session.Sub(of.ID)
 	if err != nil {
@@ -78,8 +78,8 @@ func subagentsOwn(name string, parent *session.Parent) error {
 			parent.Name, name)}
 }
 
-// underParents puts the sessions of subagents after those of their top agents, in the order of their
-// names there; the others stay in their order.
+// underParents puts the sessions of subagents after those of their top agents, in the order of
+// their names there; the others stay in their order.
 func underParents(list []session.Info) {
 	place := map[string]int{}
 	for i := range list {

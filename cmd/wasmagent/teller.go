@@ -103,7 +103,8 @@ func (t *teller) agentEnded(ev message.Event) {
 		t.line("%s%s", t.who(ev.Agent), t.paint().green("has answered"))
 		return
 	}
-	t.line("%s%s %s", t.who(ev.Agent), t.paint().red("has no answer:"), shorten(ev.Text, maxShownResult))
+	t.line("%s%s %s", t.who(ev.Agent), t.paint().red("has no answer:"),
+		shorten(ev.Text, maxShownResult))
 }
 
 // result tells what became of a call in a line.
@@ -123,7 +124,8 @@ func (t *teller) result(who string, r *message.Result) {
 		if r.Cause != "" && r.Cause != code {
 			code += ", " + r.Cause
 		}
-		t.line("%s%s %s (%s): %s", who, t.paint().red("failed"), name, code, shorten(r.Text, maxShownResult))
+		t.line("%s%s %s (%s): %s", who, t.paint().red("failed"), name, code,
+			shorten(r.Text, maxShownResult))
 	}
 }
 
