@@ -25,6 +25,6 @@ func (l *Loop) Close() error {
 // closers end what runs leave at work. Every part of a loop that does so has a line here.
 func (l *Loop) closers() []func() error {
 	return []func() error{
-		func() error { l.tree.table.Close(); return nil },
+		l.closeSubagents,
 	}
 }

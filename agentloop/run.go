@@ -190,7 +190,7 @@ func (r *run) drain() {
 	}
 }
 
-// await waits for a call, and tells meanwhile what happens to subagents.
+// await waits for a call. Meanwhile it tells what happens to subagents, and asks what they ask.
 func (r *run) await(done <-chan struct{}) {
 	for {
 		select {
@@ -198,6 +198,8 @@ func (r *run) await(done <-chan struct{}) {
 			return
 		case <-r.loop.tree.inbox.Ready():
 			r.drain()
+		case q := <-r.loop.tree.questions:
+			r.put(q)
 		}
 	}
 }

@@ -221,6 +221,15 @@ func (l *Loop) spawnBackground(ctx context.Context, child *child) plugins.Output
 	return jsonOutput(subagents.Status{ID: id, State: subagents.Running})
 }
 
+// RunningSubagents lists the IDs of the subagents that the loop has in the background and that have
+// not ended. It may be called at any time.
+func (l *Loop) RunningSubagents() []string { return l.tree.table.Running() }
+
+func (l *Loop) closeSubagents() error {
+	l.tree.table.Close()
+	return nil
+}
+
 // subagentStatus carries out SubagentStatus.
 func (l *Loop) subagentStatus(_ context.Context, call plugins.Call) (plugins.Output, error) {
 	var in struct{ ID string }

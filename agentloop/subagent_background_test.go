@@ -221,6 +221,9 @@ func TestClose(t *testing.T) {
 			}
 		}
 		synctest.Wait()
+		if ids := loop.RunningSubagents(); !slices.Equal(ids, []string{"s1"}) {
+			t.Errorf("%q", ids)
+		}
 		if ended != 0 {
 			t.Errorf("%d have ended with the run", ended)
 		}

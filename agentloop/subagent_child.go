@@ -40,6 +40,7 @@ func (l *Loop) newChild(ctx context.Context, req *subagents.Request,
 			return nil, fmt.Errorf("agent type %s: %w", req.AgentType, err)
 		}
 	}
+	sub.Approval.Ask = l.askInForeground()
 	if req.Background {
 		sub.Approval.Ask = l.askInBackground()
 	}

@@ -605,3 +605,53 @@ func TestSubagentNotRecorded(t *testing.T) {
 		closed(t, loop)
 	}
 }
+
+// TestAskedInOrder pins that a question of a subagent in the foreground is asked where the run is
+// iterated, when all that has happened before has been told.
+func TestAskedInOrder(t *testing.T) {
+	told := "" // by no other goroutine, or the race detector says so
+	loop := &agentloop.Loop{Tools: registry(t, writes("f", gives("1"))),
+		Subagents: &agentloop.Subagents{},
+		Approval: agentloop.Approval{Ask: func(_ context.Context, q agentloop.Question) (
+			agentloop.Answer, error) {
+			told += " asked for " + q.Agent
+			return agentloop.AnswerAllow, nil
+		}},
+		Model: cast{"inner": plays(looptest.Call(call("x", "f", "")), looptest.Say("in")),
+			"outer": plays(looptest.Call(spawn("b", "inner")), looptest.Say("out")),
+			"go":    plays(looptest.Call(spawn("a", "outer")), looptest.Say("ok"))}}
+	for ev, err := range loop.Run(t.Context(), user("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind == message.AgentStarted || ev.Kind == message.AgentEnded {
+			told += fmt.Sprint(" ", ev.Agent, " ", ev.Kind)
+		}
+	}
+	const want = " s1 agent_started s1.1 agent_started asked for s1.1 s1.1 agent_ended s1 agent_ended"
+	if told != want {
+		t.Errorf("%q", told)
+	}
+	closed(t, loop)
+}
+
+// TestLeftWhileAsking pins that a question goes when nobody listens any more.
+func TestLeftWhileAsking(t *testing.T) {
+	loop := &agentloop.Loop{Tools: registry(t, writes("f", nil)), Subagents: &agentloop.Subagents{},
+		Approval: agentloop.Approval{Ask: func(context.Context, agentloop.Question) (
+			agentloop.Answer, error) {
+			panic("no terminal")
+		}},
+		Model: cast{"it": plays(looptest.Call(call("x", "f", ""))),
+			"go": plays(looptest.Call(spawn("a", "it")))}}
+	func() {
+		defer func() {
+			if v := recover(); v != "no terminal" {
+				t.Errorf("%v", v)
+			}
+		}()
+		_, _ = drain(loop.Run(t.Context(), user("go")))
+	}()
+	isValid(t, loop.History())
+	closed(t, loop)
+}

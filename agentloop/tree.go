@@ -22,6 +22,7 @@ type tree struct {
 	spawn, status *ownTool
 	table         subagents.Table
 	inbox         subagents.Inbox // what happens to subagents
+	questions     chan question   // of subagents in the foreground, for the run's goroutine
 
 	mu   sync.Mutex
 	run  context.Context // of the run at work, whose person can be asked; nil: there is none
@@ -49,6 +50,9 @@ func (l *Loop) upwards() iter.Seq[*Loop] {
 // join makes the loop the top of a tree, unless it has its place already.
 func (l *Loop) join() {
 	t := &l.tree
+	if t.questions == nil {
+		t.questions = make(chan question)
+	}
 	if t.family == nil {
 		t.family = &family{asking: make(chan struct{}, 1)}
 	}
@@ -123,6 +127,47 @@ func (t *tree) atWork(ctx context.Context) (stop func()) {
 		t.mu.Unlock()
 		t.asks.Wait()
 	}
+}
+
+// question is one of a subagent's, and where its answer goes.
+type question struct {
+	ctx   context.Context
+	about Question
+	reply chan reply // has room for it
+}
+
+type reply struct {
+	Answer
+	err error
+}
+
+// askInForeground is how a subagent in the foreground asks about calls: by the goroutine of its
+// parent's run, which waits for it, and tells first what has happened until then.
+func (l *Loop) askInForeground() func(context.Context, Question) (Answer, error) {
+	if l.Approval.Ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, about Question) (Answer, error) {
+		q := question{ctx, about, make(chan reply, 1)}
+		select {
+		case l.tree.questions <- q:
+		case <-ctx.Done():
+			return AnswerDeny, ctx.Err()
+		}
+		select {
+		case r := <-q.reply:
+			return r.Answer, r.err
+		case <-ctx.Done():
+			return AnswerDeny, ctx.Err()
+		}
+	}
+}
+
+// put asks what a subagent wants to know.
+func (r *run) put(q question) {
+	r.drain()
+	answer, err := r.loop.Approval.Ask(q.ctx, q.about)
+	q.reply <- reply{answer, err}
 }
 
 // errNobody is a question that nobody is there to answer any more.

@@ -1,6 +1,7 @@
 package subagents
 
 import (
+	"maps"
 	"slices"
 	"sync"
 )
@@ -73,6 +74,13 @@ func (t *Table) Take(id string) (Status, error) {
 		t.ended = slices.DeleteFunc(t.ended, func(e string) bool { return e == id })
 	}
 	return s, nil
+}
+
+// Running lists the subagents that have not ended.
+func (t *Table) Running() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.stops))
 }
 
 // Close stops the subagents that run, waits until their goroutines have ended, and forgets all. It

@@ -3,6 +3,7 @@ package subagents_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -21,6 +22,9 @@ func TestTake(t *testing.T) {
 	ready := make(chan struct{})
 	table.Go("s1", func() {}, func() { <-ready })
 	sibling.Go("s2", func() {}, func() {})
+	if ids := table.Running(); !slices.Equal(ids, []string{"s1"}) {
+		t.Errorf("%q", ids)
+	}
 	for range 2 {
 		if s, err := table.Take("s1"); err != nil || s.State != subagents.Running || s.ID != "s1" {
 			t.Errorf("%+v, %v", s, err)
@@ -34,6 +38,9 @@ func TestTake(t *testing.T) {
 	end := subagents.Status{ID: "s1", State: subagents.Completed, Output: "42"}
 	table.End(end)
 	sibling.End(subagents.Status{ID: "s2", State: subagents.Failed, Error: "no"})
+	if ids := table.Running(); len(ids) != 0 {
+		t.Errorf("%q", ids)
+	}
 	if s, err := table.Take("s1"); err != nil || s != end {
 		t.Errorf("%+v, %v", s, err)
 	}

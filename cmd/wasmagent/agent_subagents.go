@@ -39,6 +39,17 @@ func (g *agent) openSubagents(cfg *config.Config) {
 	g.app.closeAtEnd("subagents", g.loop.Close)
 }
 
+// finish ends what a conversation has left at work, and says so.
+func (g *agent) finish() error {
+	left := g.loop.RunningSubagents()
+	err := g.loop.Close()
+	if len(left) > 0 {
+		g.heard.warn(fmt.Sprintf("%s still at work when the conversation ended, and ended with it: %s",
+			count(len(left), "subagent"), strings.Join(left, ", ")))
+	}
+	return err
+}
+
 // namedModel makes the model that a kind of subagent has. Where the provider is a script, it is
 // another one, script:FILE, which each of them plays from its beginning.
 func (g *agent) namedModel(cfg *config.Config, name string) (m agentloop.NamedModel, err error) {

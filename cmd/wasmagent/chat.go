@@ -46,7 +46,11 @@ func (a *app) chat(ctx context.Context, flags *agentFlags) error {
 	}
 	c := &chat{agent: g, lines: a.typedLines(), person: a.canAsk()}
 	defer a.signals.take(c.interrupted)()
-	return c.talk(ctx)
+	err = c.talk(ctx)
+	if e := c.finish(); err == nil {
+		err = e
+	}
+	return err
 }
 
 // chat is a conversation line by line.
