@@ -3,6 +3,7 @@ package agentloop
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -212,7 +213,7 @@ func (l *Loop) spawnBackground(ctx context.Context, child *child) plugins.Output
 		l.tree.family.gauge.Release()
 		status := subagents.Status{ID: id, State: subagents.Completed, Output: answer}
 		if err != nil {
-			status.State, status.Output = subagents.Failed, ""
+			status.State, status.Output, status.Err = subagents.Failed, "", child.named(err)
 			status.Error = abi.CleanText(err.Error(), plugins.MaxModelText)
 		}
 		l.tree.table.End(status)
@@ -225,9 +226,16 @@ func (l *Loop) spawnBackground(ctx context.Context, child *child) plugins.Output
 // not ended. It may be called at any time.
 func (l *Loop) RunningSubagents() []string { return l.tree.table.Running() }
 
+// closeSubagents ends the subagents in the background. Its error is of those that a person has to
+// look at and that nobody was told of.
 func (l *Loop) closeSubagents() error {
-	l.tree.table.Close()
-	return nil
+	var all []error
+	for _, s := range l.tree.table.Close() {
+		if s.Err != nil && !failedAtTask(s.Err) && !errors.Is(s.Err, context.Canceled) {
+			all = append(all, s.Err)
+		}
+	}
+	return errors.Join(all...)
 }
 
 // subagentStatus carries out SubagentStatus.
@@ -239,6 +247,9 @@ func (l *Loop) subagentStatus(_ context.Context, call plugins.Call) (plugins.Out
 	status, err := l.tree.table.Take(in.ID)
 	if err != nil {
 		return plugins.Output{}, err
+	}
+	if status.Err != nil && !failedAtTask(status.Err) {
+		return plugins.Output{}, plugins.HostFault(status.Err)
 	}
 	return jsonOutput(status), nil
 }

@@ -393,3 +393,33 @@ func TestEndWhileWaitingToAsk(t *testing.T) {
 		closed(t, loop)
 	})
 }
+
+// TestBackgroundFault pins that what a person has to look at ends the run that is told of it, and
+// is the error of Close when no run was.
+func TestBackgroundFault(t *testing.T) {
+	unknown := &plugins.ReconciliationError{Tool: "f", Place: plugins.Place{Run: "r.s1", Position: 1}}
+	for _, asks := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			top := []looptest.Turn{looptest.Call(background("a", "it")), looptest.Say("ok")}
+			if asks {
+				top[1] = looptest.Call(status("b", "s1"))
+			}
+			loop := &agentloop.Loop{Tools: failing{unknown},
+				Subagents: &agentloop.Subagents{Background: subagents.AutoPolicy},
+				Model:     actors(top, cast{"it": plays(looptest.Call(call("x", "f", "")))})}
+			_, err := drain(loop.Run(t.Context(), user("go")))
+			isValid(t, loop.History())
+			synctest.Wait()
+			closing := loop.Close()
+			if !asks {
+				err, closing = closing, err
+			}
+			if have, ok := errors.AsType[*plugins.ReconciliationError](err); !ok || have != unknown {
+				t.Errorf("asks %v: %v", asks, err)
+			}
+			if closing != nil {
+				t.Errorf("asks %v, the other one: %v", asks, closing)
+			}
+		})
+	}
+}

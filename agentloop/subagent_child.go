@@ -225,13 +225,17 @@ func (k *child) asToolError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return stopped(ctx)
 	}
-	err = fmt.Errorf("subagent %s: %w", k.lineage.ID, err)
+	err = k.named(err)
 	if failedAtTask(err) {
 		return &ToolError{Kind: plugins.ErrHandler, Err: err}
 	}
 	return plugins.HostFault(err)
 }
 
+// named is an error that says whose it is.
+func (k *child) named(err error) error { return fmt.Errorf("subagent %s: %w", k.lineage.ID, err) }
+
+// failedAtTask tells a subagent's failure from what a person has to look at.
 func failedAtTask(err error) bool {
 	if _, ok := errors.AsType[*noAnswerError](err); ok {
 		return true

@@ -24,6 +24,7 @@ type Status struct {
 	State  State  `json:"status"`
 	Output string `json:"output,omitempty"` // of one that has completed
 	Error  string `json:"error,omitempty"`  // of one that has failed
+	Err    error  `json:"-"`                // the same, for who has begun it
 }
 
 // Table has the background subagents of one agent. The zero value is ready; it is safe for
@@ -84,8 +85,9 @@ func (t *Table) Running() []string {
 }
 
 // Close stops the subagents that run, waits until their goroutines have ended, and forgets all. It
-// may be called twice. No Go may come while it waits.
-func (t *Table) Close() {
+// gives the ends that nobody was told of, the oldest first. It may be called twice. No Go may come
+// while it waits.
+func (t *Table) Close() (untold []Status) {
 	t.mu.Lock()
 	for _, stop := range t.stops {
 		stop()
@@ -94,5 +96,9 @@ func (t *Table) Close() {
 	t.work.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for _, id := range t.ended {
+		untold = append(untold, t.all[id])
+	}
 	t.all, t.ended, t.stops = nil, nil, nil
+	return untold
 }

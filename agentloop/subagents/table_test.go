@@ -95,14 +95,19 @@ func TestClose(t *testing.T) {
 			synctest.Wait() // until Close does nothing but wait
 			gone = true
 		})
-		table.Close()
+		untold := table.Close()
 		if !gone {
 			t.Error("it did not wait")
+		}
+		if len(untold) != 1 || untold[0].ID != "s1" {
+			t.Errorf("%+v", untold)
 		}
 		if _, err := table.Take("s1"); !notFound(err) {
 			t.Errorf("%v", err)
 		}
-		table.Close()
+		if untold := table.Close(); len(untold) != 0 {
+			t.Errorf("%+v", untold)
+		}
 	})
 }
 
