@@ -11,9 +11,9 @@ import (
 )
 
 // Budget is what all runs of a loop together may take, with those of its subagents. It is looked at
-// before each request to a model, and what is used up parks the run: it ends with message.EndBudget,
-// and a Run without input goes on once the budget has been raised. A field's zero means no limit of
-// this kind.
+// before each request to a model, and what is used up parks the run: it ends with
+// message.EndBudget, and a Run without input goes on once the budget has been raised. A field's
+// zero means no limit of this kind.
 type Budget struct {
 	Steps   int           // requests to the model
 	Tokens  int64         // input and output

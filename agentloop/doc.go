@@ -62,6 +62,6 @@
 // # Limits
 //
 // A run has at most [DefaultMaxTurns] round trips, unless MaxTurns says otherwise. A model is shown
-// at most 48 KiB of an output. At most eight calls run side by side, and at most four subagents in a
-// whole tree, three deep. Of their events, 1,024 wait for whoever reads.
+// at most 48 KiB of an output. At most eight calls run side by side, and four subagents in a whole
+// tree, three deep. Of their events, 1,024 wait for whoever reads.
 package agentloop
