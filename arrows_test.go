@@ -22,6 +22,7 @@ var arrows = map[string][]string{
 	"agentloop/message":   {},
 	"agentloop/provider":  {"agentloop/message"},
 	"agentloop/session":   {"agentloop/message"},
+	"agentloop/subagents": {"agentloop/message"},
 	"agentloop/tokens":    {"agentloop/message"},
 	"abi/abihost":         {"abi", "abi/transcode"},
 	"abi/transcode":       {},

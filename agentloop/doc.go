@@ -54,8 +54,21 @@
 // decides. Whether a tool only reads is its spec's effect, as Tools lists it: a loader gives that
 // effect to a plugin which is granted nothing it could change the world with.
 //
+// # Subagents
+//
+// With [Subagents] a model hands tasks to agents with conversations of their own, by two tools of
+// the loop's. Each is a Loop below this one: its calls pass all the gates, with the approval and
+// the hooks of the agent that began it, and what it spends counts for every budget above it. What
+// happens to it comes with the events of this loop's runs, with its ID in Event.Agent, from the
+// goroutine that iterates. One in the background goes on when the run ends: [Loop.Close] ends it.
+//
+// In a durable conversation the IDs of subagents follow from the places of the calls that began
+// them, and so do the runs that their calls are recorded under: a call that is made again after a
+// crash comes to the same subagent, which goes on with its own record where there is one.
+//
 // # Limits
 //
 // A run has at most [DefaultMaxTurns] round trips, unless MaxTurns says otherwise. A model is shown
-// at most 48 KiB of an output. At most eight calls run side by side, and four in the background.
+// at most 48 KiB of an output. At most eight calls run side by side, four in the background, and
+// four subagents in a whole tree, three deep. Of their events, 1,024 wait for whoever reads.
 package agentloop

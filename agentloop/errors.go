@@ -8,6 +8,7 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/session"
+	"github.com/wasmagent/wasmagent/agentloop/subagents"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -96,17 +97,16 @@ type ReductionError struct{ Err error }
 
 // Errors of subagents and background jobs, which a model asks for by tools.
 type (
-	SubagentDepthError            struct{ MaxDepth, AttemptedDepth int }
-	SubagentConcurrencyError      struct{ MaxConcurrent int }
-	SubagentDefinitionError       struct{ Name string }
-	SubagentNotFoundError         struct{ ID string }
+	SubagentDepthError            = subagents.DepthError
+	SubagentConcurrencyError      = subagents.ConcurrencyError
+	SubagentDefinitionError       = subagents.DefinitionError
+	SubagentNotFoundError         = subagents.NotFoundError
 	BackgroundJobConcurrencyError = jobs.ConcurrencyError
 	BackgroundJobNotFoundError    = jobs.NotFoundError
 )
 
 // ErrSubagentBackgroundPolicy is a background subagent where nothing says who answers for it.
-var ErrSubagentBackgroundPolicy = errors.New(`a background subagent needs background_prompts to ` +
-	`be "auto_policy" or "parent"`)
+var ErrSubagentBackgroundPolicy = subagents.ErrBackgroundPolicy
 
 func (e *DeniedError) Error() string {
 	return fmt.Sprintf("tool %q was not run, the call is denied: %s", e.Tool, e.Reason)
@@ -136,20 +136,3 @@ func (e *InterchangeError) Unwrap() error { return e.Err }
 
 func (e *ReductionError) Error() string { return e.Err.Error() }
 func (e *ReductionError) Unwrap() error { return e.Err }
-
-func (e *SubagentDepthError) Error() string {
-	return fmt.Sprintf("a subagent at depth %d would be too deep, at most %d is allowed",
-		e.AttemptedDepth, e.MaxDepth)
-}
-
-func (e *SubagentConcurrencyError) Error() string {
-	return fmt.Sprintf("%d subagents run already, which is as many as may", e.MaxConcurrent)
-}
-
-func (e *SubagentDefinitionError) Error() string {
-	return fmt.Sprintf("there is no agent type %q", e.Name)
-}
-
-func (e *SubagentNotFoundError) Error() string {
-	return fmt.Sprintf("there is no subagent %q, or its result has been given already", e.ID)
-}

@@ -37,6 +37,9 @@ func (l *Loop) jobTools() []plugins.Tool {
 	if l.Jobs == nil || l.background == nil {
 		return nil
 	}
+	if offers := l.tree.offers; offers != nil && !offers(BackgroundExec) {
+		return nil // a subagent that its definition does not give them to
+	}
 	return l.background.tools
 }
 
@@ -217,8 +220,3 @@ func inner(err error) error {
 	}
 	return err
 }
-
-// callKey finds, in the context of a call of the loop's own tools, which call it is.
-type callKey struct{}
-
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }

@@ -51,7 +51,7 @@ type Hooks struct {
 }
 
 // Loop is one conversation between a user, a model and tools. Its fields may be changed between
-// runs. Nil and zero fields are the documented defaults.
+// runs, while no subagent works in the background. Nil and zero fields are the documented defaults.
 type Loop struct {
 	Model  Model  // required
 	Tools  Tools  // nil: none
@@ -77,14 +77,16 @@ type Loop struct {
 	// Set it before the first run; nil: there are none.
 	Jobs *jobs.Options
 
+	Subagents *Subagents // nil: there are none
+
 	running atomic.Bool
-	granted map[grant]bool    // by a person, for all runs
+	closed  bool
+	tree    tree
 	outputs excerpt.Store     // what was cut, and read_more
 	own     *plugins.Registry // the loop's own tools
 	ownList []plugins.Tool    // the same
 	handles bool              // earlier ones are in a restored history
 	repeats plugins.Repeats
-	closed  bool
 
 	background *background // jobs; nil until they are switched on
 
@@ -94,7 +96,7 @@ type Loop struct {
 	calls   int // in the history: the position of the last one
 	open    []openCall
 	spent   Spent
-	ticking bool // a run is at work, since then
+	ticking int // runs at work, of this loop and its subagents, the first one since then
 	since   time.Time
 }
 
@@ -130,12 +132,12 @@ func (l *Loop) History() []message.Message {
 	return slices.Clone(l.history)
 }
 
-// Spent tells what all runs together took.
+// Spent tells what all runs together took, with those of subagents.
 func (l *Loop) Spent() Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	spent := l.spent
-	if l.ticking {
+	if l.ticking > 0 {
 		spent.Wall += l.elapsed()
 	}
 	return spent
@@ -228,7 +230,7 @@ func (l *Loop) configure() error {
 	case l.OutputCap < -1:
 		return wrong("OutputCap is %d; want -1 for no cap, 0 for the default, or more", l.OutputCap)
 	}
-	if err := errors.Join(l.Approval.check(), l.Budget.check()); err != nil {
+	if err := errors.Join(l.Approval.check(), l.Budget.check(), l.Subagents.check()); err != nil {
 		return wrong("%w", err)
 	}
 	if l.Tools != nil {
@@ -240,5 +242,6 @@ func (l *Loop) configure() error {
 	}
 	l.outputs.Max = max(l.OutputCap, 0)
 	l.keepJobs()
+	l.join()
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/provider/openai"
 	"github.com/wasmagent/wasmagent/agentloop/session"
+	"github.com/wasmagent/wasmagent/agentloop/subagents"
 )
 
 // raised has the variants that come up now, each by what a user or a model would do, and gives the
@@ -80,14 +81,30 @@ var raised = map[string]func(t *testing.T) string{
 	"BackgroundJobNotFound": func(t *testing.T) string {
 		return does(t, withJobs(t, &agentloop.Loop{}), "background_kill", `{"id":"bg-0-0"}`).Code
 	},
+	"SubagentDepthExceeded": func(t *testing.T) string {
+		return spawned(t, agentloop.Subagents{MaxDepth: -1}, spawn("a", "t"))
+	},
+	"SubagentConcurrencyExceeded": func(t *testing.T) string {
+		return spawned(t, agentloop.Subagents{MaxConcurrent: 1, Background: subagents.Parent},
+			background("b", "hang"), spawn("a", "t"))
+	},
+	"SubagentBackgroundPolicyMissing": func(t *testing.T) string {
+		return spawned(t, agentloop.Subagents{}, background("a", "t"))
+	},
+	"SubagentDefinitionNotFound": func(t *testing.T) string {
+		return spawned(t, agentloop.Subagents{}, call("a", agentloop.SpawnSubagent,
+			`{"task":"t","agent_type":"poet"}`))
+	},
+	"SubagentNotFound": func(t *testing.T) string {
+		return spawned(t, agentloop.Subagents{}, status("a", "s9"))
+	},
 	"Other": func(t *testing.T) string {
 		return ending(t, &agentloop.Loop{Model: looptest.NewModel(looptest.Fail(errors.New("out")))})
 	},
 }
 
 // later names the variants whose behaviour does not exist yet.
-var later = []string{"Interchange", "SubagentDepthExceeded", "SubagentConcurrencyExceeded",
-	"SubagentBackgroundPolicyMissing", "SubagentDefinitionNotFound", "SubagentNotFound",
+var later = []string{"Interchange",
 	"Reduction"}
 
 // TestRaised raises every variant by real behaviour, and accounts for those that do not come up
@@ -157,4 +174,17 @@ func fed(t *testing.T, c message.Call) string {
 		t.Errorf("%+v", r)
 	}
 	return r.Code
+}
+
+// spawned is the code of what a model is told of its last call, where it may have subagents.
+func spawned(t *testing.T, s agentloop.Subagents, calls ...message.Call) string {
+	t.Helper()
+	hang := looptest.Say("late")
+	hang.Wait = make(chan struct{})
+	loop := &agentloop.Loop{Subagents: &s, Model: cast{"hang": looptest.NewModel(hang),
+		"go": looptest.NewModel(looptest.Call(calls...), looptest.Say("ok"))}}
+	end(t, loop.Run(t.Context(), user("go")))
+	closed(t, loop)
+	list := results(loop.History())
+	return list[len(list)-1].Code
 }

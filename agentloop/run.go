@@ -35,6 +35,7 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 	}
 	defer l.clock()()
 	ctx, r.cancel = context.WithCancel(ctx)
+	defer l.tree.atWork(ctx)()
 	defer r.cancel()
 	if err := l.configure(); err != nil {
 		return message.Event{}, err
@@ -62,7 +63,7 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 	}
 	for range limit {
 		r.tellJobs()
-		if why := r.loop.Budget.usedUp(r.loop.Spent()); why != "" {
+		if why := r.loop.usedUp(); why != "" {
 			return r.end(message.EndBudget, why), nil
 		}
 		reply, err := r.turn(ctx)
@@ -134,9 +135,7 @@ func (r *run) ask(ctx context.Context, req *message.Request) (message.Message, e
 			r.emit(message.Event{Kind: message.TextDelta, Text: d.Text})
 		}
 	}
-	l.mu.Lock()
-	l.spent.Steps++
-	l.mu.Unlock()
+	l.spend(Spent{Steps: 1})
 	reply, err := l.Model.Turn(ctx, *req)
 	switch code := Code(err); {
 	case err != nil && ctx.Err() != nil:
@@ -174,8 +173,39 @@ func (r *run) warnOfAnswer(reply *message.Message) {
 	}
 }
 
-// emit tells who listens. Once nobody does, the run is over.
+// emit tells who listens, after what has happened to subagents meanwhile. Once nobody does, the run
+// is over.
 func (r *run) emit(ev message.Event) {
+	r.drain()
+	r.tell(ev)
+}
+
+// drain tells what has happened to subagents.
+func (r *run) drain() {
+	for !r.gone {
+		ev, ok := r.loop.tree.inbox.Next()
+		if !ok {
+			return
+		}
+		r.tell(ev)
+	}
+}
+
+// await waits for a call. Meanwhile it tells what happens to subagents, and asks what they ask.
+func (r *run) await(done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-r.loop.tree.inbox.Ready():
+			r.drain()
+		case q := <-r.loop.tree.questions:
+			r.put(q)
+		}
+	}
+}
+
+func (r *run) tell(ev message.Event) {
 	if r.gone {
 		return
 	}

@@ -81,7 +81,7 @@ var keys = []key{
 	{name: "tools.approvals.*", parse: oneOf("allow", "ask", "deny"), project: stricter(verdicts),
 		tool: true, set: into(func(c *Config) *map[string]string { return &c.Tools.Approvals })},
 
-	{name: "capabilities.subagents.enabled", parse: notYet, initial: false,
+	{name: "capabilities.subagents.enabled", parse: boolean, initial: false,
 		set: put(func(c *Config) *bool { return &c.Capabilities.Subagents.Enabled })},
 	{name: "capabilities.subagents.max_depth", parse: count(0, 16), initial: 3, project: lower,
 		set: put(func(c *Config) *int { return &c.Capabilities.Subagents.MaxDepth })},

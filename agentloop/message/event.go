@@ -9,7 +9,7 @@ type Event struct {
 	Message *Message  `json:"message,omitempty"` // of a turn that has completed; an answer
 	Usage   *Usage    `json:"usage,omitempty"`   // so far, of all runs of the loop
 	End     End       `json:"end,omitempty"`     // of a run that has ended
-	Agent   string    `json:"agent,omitempty"`   // the ID of the subagent it happened to
+	Agent   string    `json:"agent,omitempty"`   // the ID of the subagent it happened to; "": none
 	Job     *Job      `json:"job,omitempty"`     // that has begun or ended
 }
 
@@ -33,8 +33,10 @@ const (
 	TurnCompleted  EventKind = "turn_completed" // the model has spoken; its calls have not been run
 	UsageChanged   EventKind = "usage"
 	Warning        EventKind = "warning"
-	JobChanged     EventKind = "job"   // a job has begun or ended, since the last turn
-	Ended          EventKind = "ended" // the last event of a run without an error
+	JobChanged     EventKind = "job"           // a job has begun or ended, since the last turn
+	AgentStarted   EventKind = "agent_started" // a subagent begins, with its task in Text
+	AgentEnded     EventKind = "agent_ended"   // how in End, "" after an error; why in Text
+	Ended          EventKind = "ended"         // the last event of a run without an error
 )
 
 // End is how a run without an error ended.

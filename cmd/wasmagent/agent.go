@@ -73,6 +73,7 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 	if err := g.openSession(cfg, flags); err != nil {
 		return nil, err
 	}
+	g.openSubagents(cfg)
 	a.closeAtEnd("agent", g.loop.Close) // before what its tools need
 	return g, nil
 }
@@ -80,19 +81,28 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 // openModel makes the model. No request is sent.
 func (g *agent) openModel(cfg *config.Config) (agentloop.Model, error) {
 	p := &cfg.Provider
-	opts := &provider.Options{
-		BaseURL: p.BaseURL, KeyVariable: p.KeyEnv, MaxTokens: p.MaxTokens, Headers: p.Headers,
-		Logger: g.app.log,
+	if p.Kind == "script" {
+		file := nearPath(p.Script)
+		g.name = "script:" + file
+		return openScript(file)
 	}
 	g.name = p.Model
-	switch p.Kind {
-	case "openai":
-		return openai.New(p.Model, opts)
-	case "anthropic":
-		return anthropic.New(p.Model, opts)
+	return g.app.remoteModel(p, p.Model)
+}
+
+// remoteModel makes a model of the configured provider, which is not a script.
+func (a *app) remoteModel(p *config.Provider, name string) (agentloop.Model, error) {
+	opts := &provider.Options{
+		BaseURL: p.BaseURL, KeyVariable: p.KeyEnv, MaxTokens: p.MaxTokens, Headers: p.Headers,
+		Logger: a.log,
 	}
-	file := nearPath(p.Script)
-	g.name = "script:" + file
+	if p.Kind == "openai" {
+		return openai.New(name, opts)
+	}
+	return anthropic.New(name, opts)
+}
+
+func openScript(file string) (agentloop.Model, error) {
 	model, err := script.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &notFoundError{text: fmt.Sprintf("no script %s", file),
@@ -132,13 +142,13 @@ func (g *agent) openSession(cfg *config.Config, flags *agentFlags) (err error) {
 	for _, w := range g.session.Warnings() {
 		g.heard.warn(w)
 	}
-	return g.loop.Restore(g.unfinished())
+	return g.loop.Restore(g.unfinished(g.session))
 }
 
 // unfinished is a session's messages without the results that were never stored: the calls are
 // made again at their places, and the ledger says what becomes of each.
-func (g *agent) unfinished() []message.Message {
-	list, open := g.session.Messages(), g.session.Unanswered()
+func (g *agent) unfinished(s *session.Session) []message.Message {
+	list, open := s.Messages(), s.Unanswered()
 	kept := len(list) - len(open)
 	for i, c := range open {
 		if list[kept+i].Result.CallID != c.ID { // another program has stored later ones
@@ -177,6 +187,9 @@ func (g *agent) resumeSession(cfg *config.Config, name string) error {
 	g.session, err = dir.Resume(name)
 	if err != nil {
 		return g.app.noSuchSession(dir, name, err)
+	}
+	if p := g.session.Header().Parent; p != nil && p.Agent != "" {
+		return errors.Join(subagentsOwn(name, p), g.session.Close())
 	}
 	return g.sameLedger(name)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/jobs"
@@ -19,20 +18,12 @@ func jobsOf(c *config.Config) *jobs.Options {
 	return &jobs.Options{MaxConcurrent: c.Capabilities.ToolsBackground.MaxConcurrent}
 }
 
-// finish ends what a conversation has left at work, and says so.
-func (g *agent) finish() error {
-	left := g.loop.RunningJobs()
-	err := g.loop.Close()
-	if len(left) == 0 {
-		return err
+// leftJobs names the background jobs that are at work.
+func (g *agent) leftJobs() (names []string) {
+	for _, j := range g.loop.RunningJobs() {
+		names = append(names, fmt.Sprintf("%s (%s)", j.ID, j.Tool))
 	}
-	names := make([]string, len(left))
-	for i, j := range left {
-		names[i] = fmt.Sprintf("%s (%s)", j.ID, j.Tool)
-	}
-	g.heard.warn(fmt.Sprintf("%s still at work when the conversation ended, and killed: %s",
-		count(len(left), "background job"), strings.Join(names, ", ")))
-	return err
+	return names
 }
 
 // job tells that a background job has begun or ended.

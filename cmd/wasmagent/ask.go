@@ -30,6 +30,8 @@ func (a *app) inIsTerminal() bool {
 // ask asks the person at the terminal about a call: first what the host knows of the tool, then
 // what the model wants.
 func (t *agentTools) ask(ctx context.Context, q agentloop.Question) (agentloop.Answer, error) {
+	t.heard.asking.Lock()
+	defer t.heard.asking.Unlock()
 	lines := t.app.typedLines()
 	forgetTyped(t.app.in)
 	asked := time.Now() // what was typed before is no answer
@@ -67,6 +69,9 @@ func (t *agentTools) question(q agentloop.Question, arguments string, long bool)
 	w, paint := t.app.err, t.paint()
 	fmt.Fprintf(w, "%s may the model call this tool?\n", paint.yellow("approve:"))
 	table := newTable(w)
+	if q.Agent != "" {
+		table.row("  agent", "%s, a subagent", q.Agent)
+	}
 	owner := t.owners[q.Call.Name]
 	if owner == nil {
 		table.row("  tool", "%s, the program's own", q.Call.Name)

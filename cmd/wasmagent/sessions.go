@@ -236,6 +236,7 @@ func (a *app) listSessions(all bool) error {
 		}
 	}
 	list, away := []sessionJSON{}, 0
+	underParents(infos)
 	for i := range infos {
 		if infos[i].Meta.Archived && !all {
 			away++

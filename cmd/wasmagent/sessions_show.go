@@ -72,7 +72,7 @@ func (a *app) printSessions(folder string, list []sessionJSON, away int) error {
 		if s.Error != nil {
 			title = "(" + s.Error.Message + ")"
 		}
-		rows = append(rows, []string{s.Name, stamp(s.Modified), messages, s.Model, title})
+		rows = append(rows, []string{s.listed(), stamp(s.Modified), messages, s.Model, title})
 	}
 	if len(list) == 0 {
 		fmt.Fprintf(a.err, "no sessions in %s\n", folder)
