@@ -19,6 +19,7 @@ var arrows = map[string][]string{
 	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
 	"agentloop/message":   {},
+	"agentloop/reduce":    {"agentloop/message"},
 	"agentloop/provider":  {"agentloop/message"},
 	"agentloop/session":   {"agentloop/message"},
 	"agentloop/tokens":    {"agentloop/message"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/excerpt"
 )
@@ -68,25 +69,30 @@ type Loop struct {
 	Approval Approval
 	Hooks    Hooks
 	Budget   Budget
-	Store    Store            // nil: the conversation is not recorded
-	Now      func() time.Time // nil: time.Now
+	Store    Store // nil: the conversation is not recorded
+	// Reduction has the model shown less of a long history; nil: all of it.
+	Reduction *Reduction
 
-	running atomic.Bool
-	granted map[grant]bool    // by a person, for all runs
-	outputs excerpt.Store     // what was cut, and read_more
-	own     *plugins.Registry // the loop's own tools
-	ownList []plugins.Tool    // the same
-	handles bool              // earlier ones are in a restored history
-	repeats plugins.Repeats
+	Now func() time.Time // nil: time.Now
 
-	mu      sync.Mutex
-	history []message.Message
-	stored  int // messages of the history that the store has
-	calls   int // in the history: the position of the last one
-	open    []openCall
-	spent   Spent
-	ticking bool // a run is at work, since then
-	since   time.Time
+	running  atomic.Bool
+	granted  map[grant]bool    // by a person, for all runs
+	outputs  excerpt.Store     // what was cut, and read_more
+	own      *plugins.Registry // the loop's own tools
+	ownList  []plugins.Tool    // the same
+	handles  bool              // earlier ones are in a restored history
+	repeats  plugins.Repeats
+	reducing bool // a view that fits is being looked for
+
+	mu         sync.Mutex
+	history    []message.Message
+	stored     int        // messages of the history that the store has
+	calls      int        // in the history: the position of the last one
+	reductions reduce.Log // of the history as the model is shown it
+	open       []openCall
+	spent      Spent
+	ticking    bool // a run is at work, since then
+	since      time.Time
 }
 
 // Run says input to the model, lets it and the tools take turns, and gives what happens as it
@@ -154,7 +160,7 @@ func (l *Loop) Restore(history []message.Message) error {
 	defer l.mu.Unlock()
 	l.history = slices.Clone(history)
 	l.stored, l.calls = len(history), 0
-	l.handles = false
+	l.handles, l.reductions = false, nil
 	for i := range history {
 		l.calls += len(history[i].Calls)
 		if r := history[i].Result; r != nil && r.Handle != "" {

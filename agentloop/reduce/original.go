@@ -1,0 +1,96 @@
+package reduce
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/wasmagent/wasmagent/agentloop/message"
+)
+
+// original gives what a pointer leads to, without a look at its digest. The error is ErrUnresolved.
+func (r *Record) original(list []message.Message) (string, *Error) {
+	p := &r.Pointer
+	lost := func(format string, args ...any) (string, *Error) {
+		return "", &Error{r.ID, ErrUnresolved, fmt.Sprintf(format, args...)}
+	}
+	if p.Message < 0 || p.Message >= len(list) || p.Messages > len(list)-p.Message {
+		return lost("it is at message %d, and there are %d", r.end(), len(list))
+	}
+	m := &list[p.Message]
+	if m.Role != p.Role {
+		return lost("message %d is one of the role %q, not %q", p.Message+1, m.Role, p.Role)
+	}
+	var text string
+	switch r.Kind {
+	case Turns:
+		return encode(list[p.Message:r.end()]), nil
+	case Input:
+		if p.Call < 0 || p.Call >= len(m.Calls) {
+			return lost("it is call %d of message %d, which has %d", p.Call+1, p.Message+1, len(m.Calls))
+		}
+		text = m.Calls[p.Call].Arguments
+	default:
+		if m.Result == nil {
+			return lost("message %d has no result", p.Message+1)
+		}
+		text = m.Result.Text
+	}
+	if p.Span.From < 0 || p.Span.From > len(text) || p.Span.To > len(text) {
+		return lost("it is bytes %d to %d of %d", p.Span.From, p.Span.To, len(text))
+	}
+	return text, nil
+}
+
+// checked is the same, and the digest is right.
+func (r *Record) checked(list []message.Message) (string, *Error) {
+	text, err := r.original(list)
+	if err != nil {
+		return "", err
+	}
+	if digest(text) != r.Pointer.SHA256 {
+		return "", &Error{r.ID, ErrMismatch, fmt.Sprintf("message %d is not what it was",
+			r.Pointer.Message+1)}
+	}
+	return text, nil
+}
+
+// encode is messages as lines of JSON.
+func encode(list []message.Message) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for _, m := range list {
+		if enc.Encode(&m) != nil { // something that somebody else left raw is no JSON
+			m.Reasoning, m.Meta, m.Time = nil, nil, time.Time{}
+			_ = enc.Encode(&m) // which leaves strings
+		}
+	}
+	return b.String()
+}
+
+// digest is the SHA-256 of a text, in hex. A text that is stored as JSON comes back with U+FFFD for
+// what was no UTF-8, so such texts count as the same.
+func digest(text string) string {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
+	sum := sha256.Sum256(bytes.ReplaceAll([]byte(text), []byte(`\ufffd`), []byte("\uFFFD")))
+	return hex.EncodeToString(sum[:])
+}
+
+// floor is the beginning of the character at byte i.
+func floor(s string, i int) int {
+	if i >= len(s) {
+		return len(s)
+	}
+	for n := 0; n < utf8.UTFMax && i > 0 && !utf8.RuneStart(s[i]); n++ {
+		i--
+	}
+	return i
+}
