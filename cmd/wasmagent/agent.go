@@ -69,7 +69,10 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 		}
 		g.loop.ContextLimit = flags.contextLimit
 	}
-	return g, g.openSession(cfg, flags)
+	if err := g.openSession(cfg, flags); err != nil {
+		return nil, err
+	}
+	return g, g.openReduction(cfg)
 }
 
 // openModel makes the model. No request is sent.
