@@ -26,21 +26,22 @@ func Fit(list []message.Message, p Policy, log Log, room func([]message.Message)
 	if room(view) != TooLong {
 		return view, fitted, true
 	}
-	for protect := p.filled().Protect; ; protect = min(protect/2, 1) {
-		var second *Log
-		for _, tight := range tighter(list, p.filled(), fitted, protect) {
-			next, nextLog := Project(list, tight, log)
-			switch room(next) {
-			case Roomy:
-				return next, nextLog, true
-			case Fits:
-				if second == nil {
-					second = &nextLog
-				}
+	base := p.filled()
+	for protect := base.Protect; ; protect = min(protect/2, 1) {
+		var best *Policy // of those that fit
+		for _, tight := range tighter(list, base, fitted, protect) {
+			draft := messages(render(list, project(list, tight, log, true)))
+			fits := room(draft)
+			if fits == Roomy || fits == Fits && best == nil {
+				best = &tight
+			}
+			if fits == Roomy {
+				break
 			}
 		}
-		if second != nil {
-			return messages(render(list, *second)), *second, true
+		if best != nil {
+			view, fitted = Project(list, *best, log)
+			return view, fitted, true
 		}
 		if protect == 0 {
 			return view, fitted, false

@@ -13,46 +13,50 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/message"
 )
 
-// original gives what a pointer leads to, without a look at its digest. The error is ErrUnresolved.
-func (r *Record) original(list []message.Message) (string, *Error) {
+// resolve tells whether a pointer leads somewhere, without a look at what is there.
+func (r *Record) resolve(list []message.Message) *Error {
 	p := &r.Pointer
-	lost := func(format string, args ...any) (string, *Error) {
-		return "", &Error{r.ID, ErrUnresolved, fmt.Sprintf(format, args...)}
+	lost := func(format string, args ...any) *Error {
+		return &Error{r.ID, ErrUnresolved, fmt.Sprintf(format, args...)}
 	}
 	if p.Message < 0 || p.Message >= len(list) || p.Messages > len(list)-p.Message {
 		return lost("it is at message %d, and there are %d", r.end(), len(list))
 	}
 	m := &list[p.Message]
-	if m.Role != p.Role {
+	switch {
+	case m.Role != p.Role:
 		return lost("message %d is one of the role %q, not %q", p.Message+1, m.Role, p.Role)
+	case r.Kind == Turns:
+		return nil
+	case r.Kind == Input && (p.Call < 0 || p.Call >= len(m.Calls)):
+		return lost("it is call %d of message %d, which has %d", p.Call+1, p.Message+1, len(m.Calls))
+	case r.Kind != Input && m.Result == nil:
+		return lost("message %d has no result", p.Message+1)
 	}
-	var text string
-	switch r.Kind {
-	case Turns:
-		return encode(list[p.Message:r.end()]), nil
-	case Input:
-		if p.Call < 0 || p.Call >= len(m.Calls) {
-			return lost("it is call %d of message %d, which has %d", p.Call+1, p.Message+1, len(m.Calls))
-		}
-		text = m.Calls[p.Call].Arguments
-	default:
-		if m.Result == nil {
-			return lost("message %d has no result", p.Message+1)
-		}
-		text = m.Result.Text
+	if n := len(r.original(list)); p.Span.From < 0 || p.Span.From > n || p.Span.To > n {
+		return lost("it is bytes %d to %d of %d", p.Span.From, p.Span.To, n)
 	}
-	if p.Span.From < 0 || p.Span.From > len(text) || p.Span.To > len(text) {
-		return lost("it is bytes %d to %d of %d", p.Span.From, p.Span.To, len(text))
-	}
-	return text, nil
+	return nil
 }
 
-// checked is the same, and the digest is right.
+// original gives what a pointer leads to that leads somewhere.
+func (r *Record) original(list []message.Message) string {
+	m := &list[r.Pointer.Message]
+	switch r.Kind {
+	case Turns:
+		return encode(list[r.Pointer.Message:r.end()])
+	case Input:
+		return m.Calls[r.Pointer.Call].Arguments
+	}
+	return m.Result.Text
+}
+
+// checked gives an original whose digest is right.
 func (r *Record) checked(list []message.Message) (string, *Error) {
-	text, err := r.original(list)
-	if err != nil {
+	if err := r.resolve(list); err != nil {
 		return "", err
 	}
+	text := r.original(list)
 	if digest(text) != r.Pointer.SHA256 {
 		return "", &Error{r.ID, ErrMismatch, fmt.Sprintf("message %d is not what it was",
 			r.Pointer.Message+1)}

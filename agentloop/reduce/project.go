@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,15 +14,16 @@ import (
 // policy says is added. Neither the record nor the log is changed, and the same arguments give the
 // same bytes.
 func Project(list []message.Message, p Policy, log Log) ([]message.Message, Log) {
-	log = project(list, p, log)
+	log = project(list, p, log, false)
 	return messages(render(list, log)), log
 }
 
-// project makes the log.
-func project(list []message.Message, p Policy, log Log) Log {
-	s := &plan{list: list, policy: p.filled(), have: map[place]Record{}, taken: map[int]bool{}}
+// project makes the log. That of a draft is as long as it would be, and has no digests yet.
+func project(list []message.Message, p Policy, log Log, draft bool) Log {
+	s := &plan{list: list, policy: p.filled(), draft: draft, have: map[place]Record{},
+		taken: map[int]bool{}}
 	for _, r := range log {
-		if _, err := r.original(list); err == nil {
+		if r.resolve(list) == nil {
 			s.have[place{r.Pointer.Message, r.Pointer.Call, r.Kind == Turns}] = r
 			s.taken[number(r.ID)] = true
 		}
@@ -36,18 +38,22 @@ func project(list []message.Message, p Policy, log Log) Log {
 type plan struct {
 	list   []message.Message
 	policy Policy
+	draft  bool
 	have   map[place]Record // those of the log before
 	taken  map[int]bool     // numbers of records
 	log    Log
 }
+
+// noDigest is the one of a draft.
+var noDigest = strings.Repeat("0", 2*sha256.Size)
 
 type place struct {
 	message, call int
 	turns         bool
 }
 
-// add makes a record of an original, with the smallest number that no other one has.
-func (s *plan) add(kind Kind, p Pointer, original, about string) {
+// add makes a record, with the smallest number that no other one has.
+func (s *plan) add(kind Kind, p Pointer, about string) {
 	n := 1
 	for s.taken[n] {
 		n++
@@ -56,9 +62,14 @@ func (s *plan) add(kind Kind, p Pointer, original, about string) {
 		return
 	}
 	s.taken[n] = true
-	p.Role, p.SHA256 = s.list[p.Message].Role, digest(original)
-	id := makeID(n, p.SHA256)
-	s.log = append(s.log, Record{id, kind, p, Stub{kind, id, about}.String()})
+	p.Role, p.SHA256 = s.list[p.Message].Role, noDigest
+	r := Record{Kind: kind, Pointer: p}
+	if !s.draft {
+		r.Pointer.SHA256 = digest(r.original(s.list))
+	}
+	r.ID = makeID(n, r.Pointer.SHA256)
+	r.Placeholder = Stub{kind, r.ID, about}.String()
+	s.log = append(s.log, r)
 }
 
 // clear makes the records of whole turns, and tells which messages they are.
@@ -116,8 +127,7 @@ func (s *plan) clearOne(from, to int) bool {
 	if calls > 0 {
 		about += fmt.Sprintf(" with %d calls: %s", calls, strings.Join(tools, ", "))
 	}
-	s.add(Turns, Pointer{Message: from, Messages: to - from}, encode(s.list[from:to]),
-		summary("%s", about))
+	s.add(Turns, Pointer{Message: from, Messages: to - from}, summary("%s", about))
 	return true
 }
 
@@ -176,11 +186,11 @@ func (s *plan) output(i int, protected, seen bool) {
 		s.log = append(s.log, old.recut(text, floor(text, s.policy.Keep)))
 	case protected:
 	case seen && len(text) >= minDuplicate:
-		s.add(Duplicate, Pointer{Message: i}, text, summary("the same %d bytes as an earlier result of %s",
+		s.add(Duplicate, Pointer{Message: i}, summary("the same %d bytes as an earlier result of %s",
 			len(text), word(s.list[i].Result.Name)))
 	case len(text) > s.policy.Trigger:
 		span := Span{floor(text, s.policy.Keep), len(text)}
-		s.add(Output, Pointer{Message: i, Span: span}, text, leftOut(span))
+		s.add(Output, Pointer{Message: i, Span: span}, leftOut(span))
 	}
 }
 
@@ -204,7 +214,7 @@ func (s *plan) input(i, c int, protected bool) {
 		s.log = append(s.log, old.recut(text, span.From))
 		return
 	}
-	s.add(Input, Pointer{Message: i, Call: c, Span: span}, text, leftOut(span))
+	s.add(Input, Pointer{Message: i, Call: c, Span: span}, leftOut(span))
 }
 
 // recut is the record with less of the original kept.
