@@ -161,6 +161,9 @@ func (g *agent) explain(err error) error {
 	case agentloop.Code(err) == "context_limit_exceeded":
 		hint = "a new conversation, or one forked where it was shorter (wasmagent sessions fork), " +
 			"fits; --context-limit, if the model takes more"
+		if g.loop.Reduction == nil {
+			hint += "; capabilities.reduction.enabled = true in the configuration shows the model less of it"
+		}
 	case g.session != nil && setApart(err):
 		hint = "wasmagent sessions fork " + g.session.Name() + " makes a session that can go on"
 	case g.app.ctx.Err() != nil && again != "":
