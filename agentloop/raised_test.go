@@ -70,6 +70,16 @@ var raised = map[string]func(t *testing.T) string{
 	"ContextLimitExceeded": func(t *testing.T) string {
 		return ending(t, &agentloop.Loop{ContextLimit: 1, Model: looptest.NewModel()})
 	},
+	"Reduction": func(t *testing.T) string {
+		tool, _ := numbered("long", 10_000)
+		model := asks("long", 3)
+		loop := &agentloop.Loop{Model: model, Tools: registry(t, tool), Reduction: &agentloop.Reduction{}}
+		end(t, loop.Run(t.Context(), user("go")))
+		model.Add(looptest.Call(call("x", "expand_reduction", `{"id":"r9999-0000"}`)), looptest.Say("ok"))
+		end(t, loop.Run(t.Context(), user("go on")))
+		all := results(loop.History())
+		return all[len(all)-1].Code
+	},
 	"Other": func(t *testing.T) string {
 		return ending(t, &agentloop.Loop{Model: looptest.NewModel(looptest.Fail(errors.New("out")))})
 	},
@@ -78,7 +88,7 @@ var raised = map[string]func(t *testing.T) string{
 // later names the variants whose behaviour does not exist yet.
 var later = []string{"Interchange", "SubagentDepthExceeded", "SubagentConcurrencyExceeded",
 	"SubagentBackgroundPolicyMissing", "SubagentDefinitionNotFound", "SubagentNotFound",
-	"BackgroundJobConcurrencyExceeded", "BackgroundJobNotFound", "Reduction"}
+	"BackgroundJobConcurrencyExceeded", "BackgroundJobNotFound"}
 
 // TestRaised raises every variant by real behaviour, and accounts for those that do not come up
 // yet.
