@@ -18,7 +18,7 @@
 //	hook         may change the arguments, or deny
 //	permission   by rules, mode, a person     else denied
 //	tool         Tools.Call
-//	cut          a long output keeps head and tail; read_more gives the rest
+//	cut          a long output keeps head and tail; read_more gives the rest (not with a Reduction)
 //	hook         may change the result
 //
 // Then the result is recorded and told to the model, be it good or bad: [FeedsModel] tells the
@@ -40,6 +40,13 @@
 // same places: a call that has ended is not run a second time, and one of which nobody knows ends
 // the run with a *plugins.ReconciliationError, without a result, until somebody records what
 // happened.
+//
+// # Long conversations
+//
+// A Loop with a Reduction shows the model a view of the history in which what is long or old has
+// given way to stubs, which package reduce can undo. The history itself stays whole. Two tools,
+// expand_reduction and sidecar_search, show the model what stands behind a stub. Before a request
+// is refused for its length, tighter and tighter views are tried.
 //
 // # What may run
 //

@@ -64,8 +64,8 @@ func toolNames(req message.Request) (names []string) {
 	return names
 }
 
-// TestReduction reduces old outputs: what is recorded stays, the model sees stubs and gets the tools
-// for them, and each stub is told of once.
+// TestReduction reduces old outputs: what is recorded stays, the model sees stubs and gets the
+// tools for them, and each stub is told of once.
 func TestReduction(t *testing.T) {
 	tool, _ := numbered("long", 60_000)
 	model := asks("long", 4)
@@ -157,14 +157,17 @@ func TestReducedTools(t *testing.T) {
 		t.Errorf("%+v", none)
 	}
 	for _, tt := range []struct{ tool, arguments, code, text string }{
-		{"expand_reduction", `{"id":"r0009-abcd"}`, "reduction", "reduction r0009-abcd: there is no such"},
+		{"expand_reduction", `{"id":"r0009-abcd"}`, "reduction",
+			"reduction r0009-abcd: there is no such"},
 		{"expand_reduction", fmt.Sprintf(`{"id":%q,"offset":20000}`, id), "tool", "ends at byte 20000"},
 		{"expand_reduction", `{}`, "invalid_arguments", "id"},
 		{"sidecar_search", `{"text":""}`, "invalid_arguments", "text"},
-		{"sidecar_search", fmt.Sprintf(`{"text":%q}`, strings.Repeat("a", 257)), "invalid_arguments", "256"},
+		{"sidecar_search", fmt.Sprintf(`{"text":%q}`, strings.Repeat("a", 257)),
+			"invalid_arguments", "256"},
 	} {
 		have := ask(tt.tool, tt.arguments)
-		if have.Code != tt.code || have.Outcome != message.Error || !strings.Contains(have.Text, tt.text) {
+		if have.Code != tt.code || have.Outcome != message.Error ||
+			!strings.Contains(have.Text, tt.text) {
 			t.Errorf("%s %s: %+v", tt.tool, tt.arguments, have)
 		}
 	}
@@ -207,14 +210,15 @@ func TestReductionOff(t *testing.T) {
 	}
 }
 
-// TestManyTurns takes 300 turns with outputs of 20 KB through a context of 32,000 tokens. No request
-// is refused, the record is whole, and the view is tightened now and then, not at each turn.
+// TestManyTurns takes 300 turns with outputs of 20 KB through a context of 32,000 tokens. No
+// request is refused, the record is whole, and the view is tightened now and then, not at each
+// turn.
 func TestManyTurns(t *testing.T) {
 	const turns, limit = 300, 32_000
 	tool, ran := numbered("long", 20_000)
 	model := asks("long", turns)
-	loop := &agentloop.Loop{Model: model, System: "be brief", Tools: registry(t, tool), MaxTurns: turns + 1,
-		ContextLimit: limit, Reduction: &agentloop.Reduction{}}
+	loop := &agentloop.Loop{Model: model, System: "be brief", Tools: registry(t, tool),
+		MaxTurns: turns + 1, ContextLimit: limit, Reduction: &agentloop.Reduction{}}
 	question := "read all of it and tell me " + strings.Repeat("what it says ", 200)
 	events, err := drain(loop.Run(t.Context(), user(question)))
 	if err != nil {
@@ -243,7 +247,8 @@ func TestManyTurns(t *testing.T) {
 	}
 	history := loop.History()
 	for i, r := range results(history) {
-		if want := fmt.Sprintf("line %d of", i+1); len(r.Text) != 20_000 || !strings.HasPrefix(r.Text, want) {
+		want := fmt.Sprintf("line %d of", i+1)
+		if len(r.Text) != 20_000 || !strings.HasPrefix(r.Text, want) {
 			t.Fatalf("result %d was changed", i+1)
 		}
 	}
@@ -259,7 +264,7 @@ func TestManyTurns(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(full, history) {
 		t.Errorf("the view does not give the record back: %v", err)
 	}
-	t.Logf("%d requests, %d changed what came before, %d entries, %d warnings, %d messages shown of %d",
+	t.Logf("%d requests, %d changed what came before, %d entries, %d warnings, %d messages of %d",
 		len(requests), changed, len(loop.Reductions()), len(warnings(events)), len(shown), len(history))
 }
 
@@ -283,7 +288,8 @@ func TestReductionGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked [2]string
-	second := &agentloop.Loop{Tools: registry(t, tool), ContextLimit: 32_000, Reduction: &agentloop.Reduction{}}
+	second := &agentloop.Loop{Tools: registry(t, tool), ContextLimit: 32_000,
+		Reduction: &agentloop.Reduction{}}
 	if err := second.Restore(history); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +316,8 @@ func TestReductionGoesOn(t *testing.T) {
 // TestRestoreReductionsRefuses pins that a log which does not belong to a history is not taken.
 func TestRestoreReductionsRefuses(t *testing.T) {
 	tool, _ := numbered("long", 20_000)
-	loop := &agentloop.Loop{Model: asks("long", 4), Tools: registry(t, tool), Reduction: &agentloop.Reduction{}}
+	loop := &agentloop.Loop{Model: asks("long", 4), Tools: registry(t, tool),
+		Reduction: &agentloop.Reduction{}}
 	end(t, loop.Run(t.Context(), user("go")))
 	log, history := loop.Reductions(), loop.History()
 	if err := loop.Restore(history); err != nil || len(loop.Reductions()) != 0 {

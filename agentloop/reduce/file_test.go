@@ -14,7 +14,8 @@ import (
 func someLog(t testing.TB) (list []message.Message, log reduce.Log) {
 	long := strings.Repeat("0123456789", 100)
 	list = conversation(one(said(message.User, "hm "+long)), asked("a", "f", "{}", "x"),
-		one(said(message.User, "go")), asked("b", "f", `{"a":"`+long+`"}`, long), asked("c", "f", "{}", long))
+		one(said(message.User, "go")), asked("b", "f", `{"a":"`+long+`"}`, long),
+		asked("c", "f", "{}", long))
 	policy := all
 	policy.Turns = 2
 	_, log = reduce.Project(list, policy, nil)
@@ -42,18 +43,22 @@ func TestDecode(t *testing.T) {
 		change func(reduce.Log) any
 		want   string
 	}{
-		"no id":       {func(l reduce.Log) any { l[1].ID = "r1"; return l }, `entry 2: "r1" is no id`},
-		"number zero": {func(l reduce.Log) any { l[0].ID = "r0000-1234"; return l }, `"r0000-1234" is no id`},
-		"kind":        {func(l reduce.Log) any { l[0].Kind = "x"; return l }, `the unknown kind "x"`},
-		"stub":        {func(l reduce.Log) any { l[0].Placeholder = "x"; return l }, "placeholder"},
+		"no id": {func(l reduce.Log) any { l[1].ID = "r1"; return l }, `entry 2: "r1" is no id`},
+		"number zero": {func(l reduce.Log) any { l[0].ID = "r0000-1234"; return l },
+			`"r0000-1234" is no id`},
+		"kind": {func(l reduce.Log) any { l[0].Kind = "x"; return l }, `the unknown kind "x"`},
+		"stub": {func(l reduce.Log) any { l[0].Placeholder = "x"; return l }, "placeholder"},
 		"stub of another": {func(l reduce.Log) any { l[0].Placeholder = l[1].Placeholder; return l },
 			"placeholder"},
 		"digest": {func(l reduce.Log) any { l[0].Pointer.SHA256 = strings.Repeat("0", 64); return l },
 			"its digest is not that of its id"},
-		"short digest": {func(l reduce.Log) any { l[0].Pointer.SHA256 = l[0].Pointer.SHA256[:63]; return l },
-			"digest"},
+		"short digest": {func(l reduce.Log) any {
+			l[0].Pointer.SHA256 = l[0].Pointer.SHA256[:63]
+			return l
+		}, "digest"},
 		"negative": {func(l reduce.Log) any { l[0].Pointer.Message = -1; return l }, "out of range"},
-		"huge":     {func(l reduce.Log) any { l[0].Pointer.Messages = 1<<30 + 1; return l }, "out of range"},
+		"huge": {func(l reduce.Log) any { l[0].Pointer.Messages = 1<<30 + 1; return l },
+			"out of range"},
 		"span": {func(l reduce.Log) any { l[1].Pointer.Span = reduce.Span{From: 2, To: 1}; return l },
 			"out of range"},
 		"no messages":   {func(l reduce.Log) any { l[0].Pointer.Messages = 0; return l }, "of its kind"},
@@ -131,11 +136,13 @@ func TestPlaces(t *testing.T) {
 		change func(*reduce.Pointer)
 		want   string
 	}{
-		"message":  {3, func(p *reduce.Pointer) { p.Message = 99 }, "it is at message 100, and there are 8"},
-		"messages": {0, func(p *reduce.Pointer) { p.Messages = 99 }, "it is at message 99, and there are 8"},
-		"role":     {1, func(p *reduce.Pointer) { p.Role = "user" }, `role "assistant", not "user"`},
-		"call":     {1, func(p *reduce.Pointer) { p.Call = 1 }, "it is call 2 of message 5, which has 1"},
-		"span":     {2, func(p *reduce.Pointer) { p.Span.To++ }, "it is bytes 10 to 1001 of 1000"},
+		"message": {3, func(p *reduce.Pointer) { p.Message = 99 },
+			"it is at message 100, and there are 8"},
+		"messages": {0, func(p *reduce.Pointer) { p.Messages = 99 },
+			"it is at message 99, and there are 8"},
+		"role": {1, func(p *reduce.Pointer) { p.Role = "user" }, `role "assistant", not "user"`},
+		"call": {1, func(p *reduce.Pointer) { p.Call = 1 }, "it is call 2 of message 5, which has 1"},
+		"span": {2, func(p *reduce.Pointer) { p.Span.To++ }, "it is bytes 10 to 1001 of 1000"},
 		"no result": {2, func(p *reduce.Pointer) { p.Message, p.Role = 4, message.Assistant },
 			"message 5 has no result"},
 	} {

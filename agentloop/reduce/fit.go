@@ -11,9 +11,9 @@ const (
 	Roomy               // it does, and so would the next turns
 )
 
-// Fit makes a view that fits, with as little reduced as it takes. room is asked about each view that
-// is tried, which are not more than a hundred. The policy itself, which is tried first, needs to
-// fit; of tighter ones the first that is roomy is taken, or else the first that fits: what was
+// Fit makes a view that fits, with as little reduced as it takes. room is asked about each view
+// that is tried, which are not more than a hundred. The policy itself, which is tried first, needs
+// to fit; of tighter ones the first that is roomy is taken, or else the first that fits: what was
 // tightened stays so, and a view without any room would have to be tightened at each turn.
 //
 // Results and arguments are cut shorter first, then turns are cleared, the oldest first and half of

@@ -39,16 +39,17 @@ func TestFit(t *testing.T) {
 		cut     int // results
 		last    int // bytes of the last result
 	}{
-		"it fits":                          {turns(10, 5000), 60_000, true, 0, 0, 5000},
-		"results are cut":                  {turns(10, 5000), 40_000, true, 0, 8, 5000},
-		"turns are cleared":                {turns(20, 900), 10_000, true, 30, 0, 900},
-		"more turns are cleared":           {turns(20, 900), 3500, true, 36, 0, 900},
-		"what is last is too long":         {turns(3, 30_000), 20_000, true, 0, 3, 1024},
-		"all of what is last, many times":  {turns(9, 30_000), 10_000, true, 0, 9, 512},
-		"only what the user said last":     {turns(9, 30_000), 300, true, 18, 0, 0},
-		"not even that":                    {turns(9, 30_000), 100, false, 0, 7, 30_000},
-		"nothing is there":                 {nil, 1, false, 0, 0, 0},
-		"the user's last words are longer": {one(said(message.User, strings.Repeat("a", 9000))), 8000, false, 0, 0, 0},
+		"it fits":                         {turns(10, 5000), 60_000, true, 0, 0, 5000},
+		"results are cut":                 {turns(10, 5000), 40_000, true, 0, 8, 5000},
+		"turns are cleared":               {turns(20, 900), 10_000, true, 30, 0, 900},
+		"more turns are cleared":          {turns(20, 900), 3500, true, 36, 0, 900},
+		"what is last is too long":        {turns(3, 30_000), 20_000, true, 0, 3, 1024},
+		"all of what is last, many times": {turns(9, 30_000), 10_000, true, 0, 9, 512},
+		"only what the user said last":    {turns(9, 30_000), 300, true, 18, 0, 0},
+		"not even that":                   {turns(9, 30_000), 100, false, 0, 7, 30_000},
+		"nothing is there":                {nil, 1, false, 0, 0, 0},
+		"the user's last words are longer": {one(said(message.User, strings.Repeat("a", 9000))), 8000,
+			false, 0, 0, 0},
 	} {
 		view, log, ok := reduce.Fit(tt.list, reduce.Policy{}, nil, roomOf(t, tt.room))
 		cleared, cut, last := 0, 0, 0

@@ -21,13 +21,13 @@ func Verify(list []message.Message, log Log) (faults []*Error) {
 }
 
 // InvertOne gives the original of one record: a text, a call's arguments, or messages as lines of
-// JSON. Its error is an *Error that names the id.
+// JSON, without what no provider is sent, such as their Meta. Its error is an *Error that names the id.
 func InvertOne(list []message.Message, log Log, id string) (string, error) {
 	r, ok := log.Find(id)
 	if !ok {
 		return "", &Error{ID: id, Fault: ErrMissing}
 	}
-	text, err := r.checked(list)
+	text, err := r.told(list)
 	if err != nil {
 		return "", err
 	}
@@ -85,8 +85,8 @@ func foreign(m *message.Message, log Log, i int) *Error {
 			return &Error{ID: s.ID, Fault: ErrMissing}
 		}
 	}
-	return &Error{Fault: ErrMismatch, Detail: fmt.Sprintf("message %d of the view is not made of this "+
-		"record", i+1)}
+	return &Error{Fault: ErrMismatch,
+		Detail: fmt.Sprintf("message %d of the view is not made of this record", i+1)}
 }
 
 // same tells whether two messages say the same.
@@ -98,8 +98,8 @@ func same(a, b *message.Message) bool {
 }
 
 // Leaks refuses messages that are to stand as a record of their own and in which a stub of the log
-// stands for its original. What only quotes a stub, as a model's answer may, is no leak. The error is
-// an *Error that names the id.
+// stands for its original. What only quotes a stub, as a model's answer may, is no leak. The error
+// is an *Error that names the id.
 func Leaks(list []message.Message, log Log) error {
 	for i := range log {
 		r := &log[i]

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -62,6 +63,20 @@ func (r *Record) checked(list []message.Message) (string, *Error) {
 			r.Pointer.Message+1)}
 	}
 	return text, nil
+}
+
+// told gives the same for who asks for it: of messages, what a provider is sent of them.
+func (r *Record) told(list []message.Message) (string, *Error) {
+	text, err := r.checked(list)
+	if err != nil || r.Kind != Turns {
+		return text, err
+	}
+	said := slices.Clone(list[r.Pointer.Message:r.end()])
+	for i := range said {
+		m := &said[i]
+		m.Reasoning, m.Usage, m.Model, m.Time, m.Meta = nil, nil, "", time.Time{}, nil
+	}
+	return encode(said), nil
 }
 
 // encode is messages as lines of JSON.

@@ -9,10 +9,10 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/message"
 )
 
-// Project makes a view of a record, and the view's log. What the given log has stays reduced, as far
-// as the record has it (Verify tells), and is made shorter if the policy is tighter; what else the
-// policy says is added. Neither the record nor the log is changed, and the same arguments give the
-// same bytes.
+// Project makes a view of a record, and the view's log. What the given log has stays reduced, as
+// far as the record has it (Verify tells), and is made shorter if the policy is tighter; what else
+// the policy says is added. Neither the record nor the log is changed, and the same arguments give
+// the same bytes.
 func Project(list []message.Message, p Policy, log Log) ([]message.Message, Log) {
 	log = project(list, p, log, false)
 	return messages(render(list, log)), log

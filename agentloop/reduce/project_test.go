@@ -45,8 +45,8 @@ func TestKinds(t *testing.T) {
 		"output, between characters": {conversation(one(said(message.User, "go")),
 			asked("a", "read", "{}", "aé"+other)), reduce.Policy{Trigger: 600, Keep: 2, Protect: -1},
 			[]string{`"go"`, `"{}"`, `"text":"a\n[reduced output r0001-`}},
-		"output, nothing kept": {conversation(one(said(message.User, "go")), asked("a", "read", "{}", long)),
-			reduce.Policy{Trigger: 1, Keep: -1, Protect: -1},
+		"output, nothing kept": {conversation(one(said(message.User, "go")),
+			asked("a", "read", "{}", long)), reduce.Policy{Trigger: 1, Keep: -1, Protect: -1},
 			[]string{`"go"`, `"{}"`, `"text":"[reduced output r0001-`}},
 		"duplicate": {conversation(one(said(message.User, "go")), asked("a", "read", "{}", long[:400]),
 			asked("b", "re]d\n", "{}", long[:400])), all,
@@ -55,8 +55,9 @@ func TestKinds(t *testing.T) {
 		"a duplicate of nothing much": {conversation(one(said(message.User, "go")),
 			asked("a", "read", "{}", "no"), asked("b", "read", "{}", "no")), all,
 			[]string{`"go"`, `"{}"`, `"no"`, `"{}"`, `"no"`}},
-		"input": {conversation(one(said(message.User, "go")), asked("a", "write", `{"a":"`+long+`"}`, "ok")),
-			all, []string{`"go"`, `"{\"begins\":\"{\\\"a\\\":\\\"0123\",\"reduced\":\"[reduced input r0001-`,
+		"input": {conversation(one(said(message.User, "go")),
+			asked("a", "write", `{"a":"`+long+`"}`, "ok")), all,
+			[]string{`"go"`, `"{\"begins\":\"{\\\"a\\\":\\\"0123\",\"reduced\":\"[reduced input r0001-`,
 				`"ok"`}},
 		"input that is no JSON": {conversation(one(said(message.User, "go")),
 			asked("a", "write", strings.Repeat("\x00", 600), "ok")), reduce.Policy{Trigger: 1, Keep: 200,
@@ -93,7 +94,8 @@ func asJSON(t testing.TB, v any) string {
 	return string(text)
 }
 
-// TestEdges pins the numbers: what is as long as it may be stays, and what is a byte longer does not.
+// TestEdges pins the numbers: what is as long as it may be stays, and what is a byte longer does
+// not.
 func TestEdges(t *testing.T) {
 	for name, tt := range map[string]struct {
 		policy  reduce.Policy
@@ -114,7 +116,8 @@ func TestEdges(t *testing.T) {
 			if kept, _, _ := strings.Cut(view[2].Result.Text, "\n"); more == 1 && len(kept) != tt.kept {
 				t.Errorf("%s: %d bytes are kept", name, len(kept))
 			}
-			if more == 1 && (len(view[2].Result.Text) >= len(text) || len(view[1].Calls[0].Arguments) >= len(text)) {
+			if more == 1 && (len(view[2].Result.Text) >= len(text) ||
+				len(view[1].Calls[0].Arguments) >= len(text)) {
 				t.Errorf("%s: it is longer than before", name)
 			}
 		}
@@ -168,8 +171,8 @@ func TestTighten(t *testing.T) {
 	}
 }
 
-// TestClearMore clears further turns: they become one with those before, and what was reduced inside
-// goes with them.
+// TestClearMore clears further turns: they become one with those before, and what was reduced
+// inside goes with them.
 func TestClearMore(t *testing.T) {
 	long := strings.Repeat("a", 600)
 	list := one(said(message.System, "s"), said(message.User, "the task"))
@@ -194,8 +197,8 @@ func TestClearMore(t *testing.T) {
 	list = append(list, said(message.Assistant, "done"), said(message.User, "and now this"))
 	policy.Turns = -1
 	view, last := reduce.Project(list, policy, more)
-	if len(view) != 3 || len(last) != 1 || view[0].Role != message.System || view[1].Role != message.User ||
-		view[2].Text != "and now this" {
+	if len(view) != 3 || len(last) != 1 || view[0].Role != message.System ||
+		view[1].Role != message.User || view[2].Text != "and now this" {
 		t.Errorf("have %s", asJSON(t, view))
 	}
 }
@@ -208,7 +211,8 @@ func TestFull(t *testing.T) {
 			strings.Repeat("b", 20))...)
 	}
 	view, log := reduce.Project(list, all, nil)
-	if len(log) != reduce.MaxRecords || view[len(view)-1].Result.Text != list[len(list)-1].Result.Text {
+	if len(log) != reduce.MaxRecords ||
+		view[len(view)-1].Result.Text != list[len(list)-1].Result.Text {
 		t.Errorf("%d entries", len(log))
 	}
 	if stored, err := reduce.Decode(reduce.Encode(log)); err != nil || len(stored) != len(log) {
@@ -221,8 +225,8 @@ func TestFull(t *testing.T) {
 func TestFaults(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
 	list := conversation(one(said(message.User, "the first thing "+long)), asked("a", "f", "{}", "x"),
-		one(said(message.User, "go")), asked("b", "f", `{"a":"`+long+`"}`, long), asked("c", "f", "{}", long),
-		asked("d", "f", "{}", "x"))
+		one(said(message.User, "go")), asked("b", "f", `{"a":"`+long+`"}`, long),
+		asked("c", "f", "{}", long), asked("d", "f", "{}", "x"))
 	policy := all
 	policy.Turns = 3
 	view, log := reduce.Project(list, policy, nil)
@@ -279,7 +283,8 @@ func clone(t *testing.T, list []message.Message) (copied []message.Message) {
 // TestForeignView refuses views of something else.
 func TestForeignView(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
-	list := conversation(one(said(message.User, "go")), asked("a", "f", "{}", long), asked("b", "f", "{}", "x"))
+	list := conversation(one(said(message.User, "go")), asked("a", "f", "{}", long),
+		asked("b", "f", "{}", "x"))
 	view, log := reduce.Project(list, all, nil)
 	changed := clone(t, view)
 	changed[0].Text = "stop"
@@ -307,17 +312,19 @@ func TestInvertOne(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
 	list := conversation(one(said(message.User, "go")), asked("a", "f", "{}", long+"a"),
 		asked("b", "f", "{}", long+"b"), asked("c", "f", "{}", "x"))
-	policy := all
-	_, log := reduce.Project(list, policy, nil)
+	list[1].Meta = map[string]json.RawMessage{"secret": []byte("1")}
+	_, log := reduce.Project(list, all, nil)
 	text, err := reduce.InvertOne(list, log, log[1].ID)
 	if err != nil || text != long+"b" {
 		t.Errorf("%v, %d bytes", err, len(text))
 	}
+	policy := all
 	policy.Turns = 1
 	_, log = reduce.Project(list, policy, log)
 	text, err = reduce.InvertOne(list, log, log[0].ID)
-	if lines := strings.Split(text, "\n"); err != nil || len(lines) != 5 ||
-		lines[1] != asJSON(t, list[2]) {
+	lines := strings.Split(text, "\n")
+	if err != nil || len(lines) != 5 || lines[1] != asJSON(t, list[2]) ||
+		strings.Contains(text, "secret") {
 		t.Errorf("%v, %s", err, text)
 	}
 }
@@ -325,8 +332,8 @@ func TestInvertOne(t *testing.T) {
 // TestNotUTF8 pins that the digest of what JSON cannot hold is that of what comes back from it.
 func TestNotUTF8(t *testing.T) {
 	text := strings.Repeat("a\xff\xfe é \\ufffd ", 100)
-	list := conversation(one(said(message.User, text)), asked("a", "f", text, text), asked("b", "f", "{}", "x"),
-		one(said(message.User, "go")))
+	list := conversation(one(said(message.User, text)), asked("a", "f", text, text),
+		asked("b", "f", "{}", "x"), one(said(message.User, "go")))
 	for _, turns := range []int{0, 1} {
 		_, log := reduce.Project(list, reduce.Policy{Trigger: 1, Protect: -1, Turns: turns}, nil)
 		if len(log) == 0 {

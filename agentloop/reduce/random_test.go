@@ -91,7 +91,8 @@ func checkView(t *rapid.T, list, view []message.Message, log reduce.Log) {
 	}
 }
 
-// checkKept checks that what was reduced stays so: under the same id, or in turns that were cleared.
+// checkKept checks that what was reduced stays so: under the same id, or in turns that were
+// cleared.
 func checkKept(t *rapid.T, before, after reduce.Log) {
 	for _, old := range before {
 		_, ok := after.Find(old.ID)

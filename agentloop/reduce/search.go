@@ -28,7 +28,7 @@ func Search(list []message.Message, log Log, text string) (hits []Hit, more bool
 		return nil, false
 	}
 	for i := range log {
-		original, err := log[i].checked(list)
+		original, err := log[i].told(list)
 		if err != nil {
 			continue
 		}

@@ -12,7 +12,8 @@ import (
 // TestSearch finds texts in what was reduced, and only there.
 func TestSearch(t *testing.T) {
 	filler := strings.Repeat("é.", 400)
-	list := conversation(one(said(message.User, "needle")), asked("a", "f", "{}", filler+"NeedLe É"+filler),
+	list := conversation(one(said(message.User, "needle")),
+		asked("a", "f", "{}", filler+"NeedLe É"+filler),
 		asked("b", "f", "{}", "needle"), asked("c", "f", `{"a":"`+filler+`needle"}`, "x"))
 	_, log := reduce.Project(list, all, nil)
 	hits, more := reduce.Search(list, log, "nEEdle")
@@ -21,8 +22,8 @@ func TestSearch(t *testing.T) {
 	}
 	for i, original := range []string{list[2].Result.Text, list[5].Calls[0].Arguments} {
 		h := hits[i]
-		if !utf8.ValidString(h.Text) || !strings.HasPrefix(original[h.Offset:], h.Text) || len(h.Text) > 220 ||
-			!strings.Contains(strings.ToLower(h.Text), "needle") {
+		if !utf8.ValidString(h.Text) || !strings.HasPrefix(original[h.Offset:], h.Text) ||
+			len(h.Text) > 220 || !strings.Contains(strings.ToLower(h.Text), "needle") {
 			t.Errorf("%+v", h)
 		}
 	}
@@ -65,7 +66,8 @@ func TestSearchIsBounded(t *testing.T) {
 // TestPage reads texts page by page.
 func TestPage(t *testing.T) {
 	for _, text := range []string{"", "a", strings.Repeat("a", reduce.PageBytes),
-		strings.Repeat("a", reduce.PageBytes+1), strings.Repeat("é漢🙂", 3000), strings.Repeat("\xbf", 20_000)} {
+		strings.Repeat("a", reduce.PageBytes+1), strings.Repeat("é漢🙂", 3000),
+		strings.Repeat("\xbf", 20_000)} {
 		read, at := "", 0
 		for range 10 {
 			page, next := reduce.Page(text, at)

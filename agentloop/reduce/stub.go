@@ -28,8 +28,8 @@ var (
 // String is the stub as a view has it. Parse is its inverse.
 func (s Stub) String() string { return fmt.Sprintf("[reduced %s %s: %s]", s.Kind, s.ID, s.Summary) }
 
-// Parse reads a stub, and nothing else: ok tells whether the line is one. Whoever wrote the line, it
-// stands for something only where a log has it.
+// Parse reads a stub, and nothing else: ok tells whether the line is one. Whoever wrote the line,
+// it stands for something only where a log has it.
 func Parse(line string) (s Stub, ok bool) {
 	m := stubParts.FindStringSubmatch(line)
 	if m == nil || len(m[3]) > MaxSummary || !slices.Contains(kinds, Kind(m[1])) {

@@ -37,7 +37,7 @@ func (g *agent) openReduction(cfg *config.Config) error {
 		err = g.loop.RestoreReductions(log)
 	}
 	if err != nil {
-		g.heard.warn(fmt.Sprintf("%v; what the model is shown is reduced anew, the session is whole", err))
+		g.heard.warn(err.Error() + "; what the model is shown is reduced anew, the session is whole")
 	}
 	return nil
 }

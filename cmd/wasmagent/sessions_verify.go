@@ -32,9 +32,9 @@ func (a *app) sessionsVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify NAME",
 		Short: "Tell whether all that was reduced for the model can be undone",
-		Long: `Check a session, and all in it that was reduced for the model: each original is held against
-the SHA-256 that was taken when it was reduced, and the whole session is made again of what
-the model was shown. Each reduction that cannot be undone is named, and the exit code is 1.`,
+		Long: `Check a session, and all in it that was reduced for the model: each original is held
+against the SHA-256 that was taken when it was reduced, and the whole session is made again
+of what the model was shown. Each reduction that cannot be undone is named, and the exit code is 1.`,
 		Args:              takes(1, 1, "one session"),
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(_ *cobra.Command, args []string) error {
