@@ -21,7 +21,8 @@ func Verify(list []message.Message, log Log) (faults []*Error) {
 }
 
 // InvertOne gives the original of one record: a text, a call's arguments, or messages as lines of
-// JSON, without what no provider is sent, such as their Meta. Its error is an *Error that names the id.
+// JSON, without what no provider is sent, such as their Meta. Its error is an *Error that names the
+// id.
 func InvertOne(list []message.Message, log Log, id string) (string, error) {
 	r, ok := log.Find(id)
 	if !ok {
