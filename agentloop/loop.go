@@ -66,33 +66,33 @@ type Loop struct {
 	Parallel     bool   // calls next to one another of tools that only read run side by side
 	OutputCap    int    // bytes of an output that the model is shown; 0: excerpt.DefaultMax; -1: all
 
+	Reduction *Reduction // has the model shown less of a long history; nil: all of it
+
 	Approval Approval
 	Hooks    Hooks
 	Budget   Budget
-	Store    Store // nil: the conversation is not recorded
-	// Reduction has the model shown less of a long history; nil: all of it.
-	Reduction *Reduction
+	Store    Store            // nil: the conversation is not recorded
+	Now      func() time.Time // nil: time.Now
 
-	Now func() time.Time // nil: time.Now
+	running atomic.Bool
+	granted map[grant]bool    // by a person, for all runs
+	outputs excerpt.Store     // what was cut, and read_more
+	own     *plugins.Registry // the loop's own tools
+	ownList []plugins.Tool    // the same
+	handles bool              // earlier ones are in a restored history
+	repeats plugins.Repeats
 
-	running  atomic.Bool
-	granted  map[grant]bool    // by a person, for all runs
-	outputs  excerpt.Store     // what was cut, and read_more
-	own      *plugins.Registry // the loop's own tools
-	ownList  []plugins.Tool    // the same
-	handles  bool              // earlier ones are in a restored history
-	repeats  plugins.Repeats
-	reducing bool // a view that fits is being looked for
+	reducing   bool       // a view that fits is being looked for
+	reductions reduce.Log // of the history as the model is shown it; under mu
 
-	mu         sync.Mutex
-	history    []message.Message
-	stored     int        // messages of the history that the store has
-	calls      int        // in the history: the position of the last one
-	reductions reduce.Log // of the history as the model is shown it
-	open       []openCall
-	spent      Spent
-	ticking    bool // a run is at work, since then
-	since      time.Time
+	mu      sync.Mutex
+	history []message.Message
+	stored  int // messages of the history that the store has
+	calls   int // in the history: the position of the last one
+	open    []openCall
+	spent   Spent
+	ticking bool // a run is at work, since then
+	since   time.Time
 }
 
 // Run says input to the model, lets it and the tools take turns, and gives what happens as it

@@ -55,29 +55,35 @@ func (l *Loop) setReductions(log reduce.Log) {
 	l.reductions = log
 }
 
-// shown is the request of what the model is shown: the history, or a view of it that fits.
-func (r *run) shown(ctx context.Context) message.Request {
+// shown is the request of what the model is shown: the history, or a view of it that fits. The
+// error is the guard's, or that the run is over.
+func (r *run) shown(ctx context.Context) (message.Request, error) {
 	l := r.loop
 	if l.Reduction == nil {
-		return r.request(l.history)
+		req := r.request(l.history)
+		return req, l.guard(&req)
 	}
-	log := l.reductions
-	view, next := reduce.Project(l.history, l.Reduction.Policy, log)
-	l.setReductions(next) // and so the request has the tools for it
-	if req := r.request(view); l.guard(&req) == nil {
-		r.adopt(ctx, log, next)
-		return req
+	before := l.reductions
+	view, log := reduce.Project(l.history, l.Reduction.Policy, before)
+	l.setReductions(log) // and so the request has the tools for it
+	req := r.request(view)
+	err := l.guard(&req)
+	if err != nil {
+		l.reducing = true // the tools for it take room, too
+		view, fitted, ok := reduce.Fit(l.history, l.Reduction.Policy, before,
+			func(view []message.Message) reduce.Room { return l.room(r.request(view)) })
+		l.reducing = false
+		if ok {
+			log, err = fitted, nil
+			l.setReductions(log)
+			req = r.request(view)
+		}
 	}
-	l.reducing = true // the tools for it take room, too
-	view, fitted, ok := reduce.Fit(l.history, l.Reduction.Policy, log,
-		func(view []message.Message) reduce.Room { return l.room(r.request(view)) })
-	l.reducing = false
-	if ok {
-		next = fitted
-		l.setReductions(next)
+	r.adopt(ctx, before, log)
+	if err == nil && ctx.Err() != nil { // who was told of it has left
+		err = stopped(ctx)
 	}
-	r.adopt(ctx, log, next)
-	return r.request(view)
+	return req, err
 }
 
 // room tells how a request and the context's limit go together, by the guard's own rule. With a

@@ -85,11 +85,11 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 // turn is one request: build it, hold it against the context's limit, send it, and record what the
 // model says.
 func (r *run) turn(ctx context.Context) (message.Message, error) {
-	req := r.shown(ctx)
 	if ctx.Err() != nil {
 		return message.Message{}, stopped(ctx)
 	}
-	if err := r.loop.guard(&req); err != nil {
+	req, err := r.shown(ctx)
+	if err != nil {
 		return message.Message{}, err
 	}
 	reply, err := r.ask(ctx, &req)
