@@ -28,6 +28,9 @@ func (r *Record) resolve(list []message.Message) *Error {
 	case m.Role != p.Role:
 		return lost("message %d is one of the role %q, not %q", p.Message+1, m.Role, p.Role)
 	case r.Kind == Turns:
+		if !wholeTurns(list, p.Message, r.end()) {
+			return lost("messages %d to %d are not turns that may go", p.Message+1, r.end())
+		}
 		return nil
 	case r.Kind == Input && (p.Call < 0 || p.Call >= len(m.Calls)):
 		return lost("it is call %d of message %d, which has %d", p.Call+1, p.Message+1, len(m.Calls))

@@ -52,14 +52,15 @@ type place struct {
 	turns         bool
 }
 
-// add makes a record, with the smallest number that no other one has.
-func (s *plan) add(kind Kind, p Pointer, about string) {
+// add makes a record, with the smallest number that no other one has. When all are taken it makes
+// none.
+func (s *plan) add(kind Kind, p Pointer, about string) bool {
 	n := 1
 	for s.taken[n] {
 		n++
 	}
 	if n > MaxRecords {
-		return
+		return false
 	}
 	s.taken[n] = true
 	p.Role, p.SHA256 = s.list[p.Message].Role, noDigest
@@ -70,6 +71,7 @@ func (s *plan) add(kind Kind, p Pointer, about string) {
 	r.ID = makeID(n, r.Pointer.SHA256)
 	r.Placeholder = Stub{kind, r.ID, about}.String()
 	s.log = append(s.log, r)
+	return true
 }
 
 // clear makes the records of whole turns, and tells which messages they are.
@@ -100,7 +102,8 @@ func (s *plan) clear() (gone []bool) {
 	return gone
 }
 
-// clearOne makes one record of messages in a row. Where that would save nothing it makes none.
+// clearOne makes one record of messages in a row, in the place of those that were inside. Where
+// that would save nothing it makes none.
 func (s *plan) clearOne(from, to int) bool {
 	cleared, size, calls := false, 0, 0
 	var tools []string
@@ -127,8 +130,12 @@ func (s *plan) clearOne(from, to int) bool {
 	if calls > 0 {
 		about += fmt.Sprintf(" with %d calls: %s", calls, strings.Join(tools, ", "))
 	}
-	s.add(Turns, Pointer{Message: from, Messages: to - from}, summary("%s", about))
-	return true
+	for at, r := range s.have {
+		if from <= at.message && at.message < to {
+			delete(s.taken, number(r.ID))
+		}
+	}
+	return s.add(Turns, Pointer{Message: from, Messages: to - from}, summary("%s", about))
 }
 
 // sizeOf is about how many bytes a message takes in a request.

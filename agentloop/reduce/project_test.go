@@ -218,6 +218,11 @@ func TestFull(t *testing.T) {
 	if stored, err := reduce.Decode(reduce.Encode(log)); err != nil || len(stored) != len(log) {
 		t.Errorf("%v, %d entries", err, len(stored))
 	}
+	policy := all
+	policy.Turns = 1
+	if view, log = reduce.Project(list, policy, log); len(log) != 2 || len(view) != 4 {
+		t.Errorf("cleared, there are %d entries and %d messages", len(log), len(view))
+	}
 }
 
 // TestFaults pins the errors: an entry that is gone, a record that was cut, a byte that has changed

@@ -46,3 +46,11 @@ func cutAt(list []message.Message, turns int) int {
 	}
 	return all[len(all)-turns]
 }
+
+// wholeTurns tells whether messages may be cleared together: calls and their results, and neither
+// the system prompt nor what the user said last.
+func wholeTurns(list []message.Message, from, to int) bool {
+	first, last := mayGo(list)
+	return from >= first && (to <= last.From || from >= last.To) &&
+		list[from].Role != message.Tool && (to == len(list) || list[to].Role != message.Tool)
+}
