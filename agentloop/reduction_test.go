@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
@@ -173,24 +175,23 @@ func TestReducedTools(t *testing.T) {
 	}
 }
 
-// TestRefusedOnce pins that a refusal of the loop's own tools is no failure to try again.
+// TestRefusedOnce pins that a refusal of the loop's own tools is no failure to try again: no time is
+// waited.
 func TestRefusedOnce(t *testing.T) {
-	model := looptest.NewModel(looptest.Call(call("x", "expand_reduction", `{"id":"r0009-abcd"}`)),
-		looptest.Say("ok"))
-	tool, _ := numbered("long", 20_000)
-	first := asks("long", 3)
-	loop := &agentloop.Loop{Model: first, Tools: registry(t, tool), Reduction: &agentloop.Reduction{}}
-	end(t, loop.Run(t.Context(), user("go")))
-	loop.Model = model
-	events, err := drain(loop.Run(t.Context(), user("and?")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, ev := range events {
-		if ev.Kind == message.ToolCompleted && strings.Contains(ev.Result.Text, "attempt") {
-			t.Errorf("it was tried again: %s", ev.Result.Text)
+	synctest.Test(t, func(t *testing.T) {
+		tool, _ := numbered("long", 20_000)
+		model := asks("long", 3)
+		loop := &agentloop.Loop{Model: model, Tools: registry(t, tool),
+			Reduction: &agentloop.Reduction{}}
+		end(t, loop.Run(t.Context(), user("go")))
+		model.Add(looptest.Call(call("x", "expand_reduction", `{"id":"r0009-abcd"}`)),
+			looptest.Say("ok"))
+		began := time.Now()
+		end(t, loop.Run(t.Context(), user("and?")))
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("it was tried again after %v", waited)
 		}
-	}
+	})
 }
 
 // TestReductionOff pins that the tools are not there while nothing is reduced, and that a caller's
