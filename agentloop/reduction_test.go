@@ -16,6 +16,7 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/agentloop/reduce"
+	"github.com/wasmagent/wasmagent/agentloop/tokens"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -175,8 +176,8 @@ func TestReducedTools(t *testing.T) {
 	}
 }
 
-// TestRefusedOnce pins that a refusal of the loop's own tools is no failure to try again: no time is
-// waited.
+// TestRefusedOnce pins that a refusal of the loop's own tools is no failure to try again: no time
+// is waited.
 func TestRefusedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tool, _ := numbered("long", 20_000)
@@ -374,6 +375,31 @@ func TestLongOutputAtOnce(t *testing.T) {
 	last := results(model.Requests()[1].Messages)[0]
 	if n := len(last.Text); n > 8192 || !strings.Contains(last.Text, "\n[reduced output r0001-") {
 		t.Errorf("%d bytes: %.200s", n, last.Text)
+	}
+}
+
+// TestSentFits makes views for contexts of many sizes: what is sent fits, with the tools that come
+// with the first stub.
+func TestSentFits(t *testing.T) {
+	tool, _ := numbered("long", 3000)
+	sent := 0
+	for limit := 17_000; limit < 21_000; limit += 50 {
+		model := asks("long", 4)
+		loop := &agentloop.Loop{Model: model, Tools: registry(t, tool), ContextLimit: limit,
+			Reduction: &agentloop.Reduction{}}
+		_, err := drain(loop.Run(t.Context(), user("go")))
+		if err != nil && agentloop.Code(err) != "context_limit_exceeded" {
+			t.Fatal(err)
+		}
+		for _, req := range model.Requests() {
+			sent++
+			if n := tokens.Projected(req.Messages, req.Tools); !tokens.Fits(n, limit) {
+				t.Errorf("%d tokens were sent where %d fit", n, limit-tokens.Reserve)
+			}
+		}
+	}
+	if sent < 300 {
+		t.Errorf("only %d requests were sent", sent)
 	}
 }
 

@@ -90,3 +90,14 @@ func TestFitLeavesRoom(t *testing.T) {
 		t.Errorf("200 turns changed it %d times", changes)
 	}
 }
+
+// TestFitWithoutRoom takes the loosest view that fits where none is roomy.
+func TestFitWithoutRoom(t *testing.T) {
+	list := conversation(one(said(message.User, strings.Repeat("a", 16_000))),
+		asked("a", "f", "{}", strings.Repeat("b", 6000)), asked("b", "f", "{}", "x"),
+		asked("c", "f", "{}", "y"))
+	view, log, ok := reduce.Fit(list, reduce.Policy{}, nil, roomOf(t, 20_000))
+	if kept, _, _ := strings.Cut(view[2].Result.Text, "\n"); !ok || len(log) != 1 || len(kept) != 512 {
+		t.Errorf("%v, %d bytes are kept, %+v", ok, len(kept), log)
+	}
+}
