@@ -20,6 +20,7 @@ var arrows = map[string][]string{
 	"agentloop/jobs":      {"abi"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
 	"agentloop/message":   {},
+	"agentloop/reduce":    {"agentloop/message"},
 	"agentloop/provider":  {"agentloop/message"},
 	"agentloop/session":   {"agentloop/message"},
 	"agentloop/subagents": {"agentloop/message"},

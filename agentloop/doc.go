@@ -18,7 +18,7 @@
 //	hook         may change the arguments, or deny
 //	permission   by rules, mode, a person     else denied
 //	tool         Tools.Call
-//	cut          a long output keeps head and tail; read_more gives the rest
+//	cut          a long output keeps head and tail; read_more gives the rest (not with a Reduction)
 //	hook         may change the result
 //
 // Then the result is recorded and told to the model, be it good or bad: [FeedsModel] tells the
@@ -47,6 +47,13 @@
 // through the gates and gives the job's id, background_status tells what is new of it and at last
 // how it ended, background_list and background_kill do what they say. Jobs go on between runs, each
 // in a sandbox of its own, until [Loop.Close].
+//
+// # Long conversations
+//
+// A Loop with a Reduction shows the model a view of the history in which what is long or old has
+// given way to stubs, which package reduce can undo. The history itself stays whole. Two tools,
+// expand_reduction and sidecar_search, show the model what stands behind a stub. Before a request
+// is refused for its length, tighter and tighter views are tried.
 //
 // # What may run
 //

@@ -91,10 +91,6 @@ type OtherError struct {
 // InterchangeError is a session that could not be imported, exported or translated.
 type InterchangeError struct{ Err error }
 
-// ReductionError is a reversible reduction that cannot be undone as it was recorded. A model is
-// told of it when it asked for that by a tool.
-type ReductionError struct{ Err error }
-
 // Errors of subagents and background jobs, which a model asks for by tools.
 type (
 	SubagentDepthError            = subagents.DepthError
@@ -133,6 +129,3 @@ func (e *OtherError) Unwrap() error { return e.Err }
 
 func (e *InterchangeError) Error() string { return e.Err.Error() }
 func (e *InterchangeError) Unwrap() error { return e.Err }
-
-func (e *ReductionError) Error() string { return e.Err.Error() }
-func (e *ReductionError) Unwrap() error { return e.Err }

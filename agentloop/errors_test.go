@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -80,10 +81,10 @@ var variants = []struct {
 	{"BackgroundJobNotFound", "background_job_not_found", feed,
 		&agentloop.BackgroundJobNotFoundError{ID: "bg-9"}},
 	{"Reduction", "reduction", op,
-		&agentloop.ReductionError{Err: errors.New("r0001-abcd: the digest does not match")}},
+		&agentloop.ReductionError{ID: "r0001-abcd", Fault: reduce.ErrMismatch}},
 	{"Reduction, by its tool", "reduction", feed, &agentloop.ToolError{Tool: "expand_reduction",
 		Kind: plugins.ErrHandler, Effect: abi.EffectRead,
-		Err: &agentloop.ReductionError{Err: errors.New("r0001-abcd: no such entry")}}},
+		Err: &agentloop.ReductionError{ID: "r0001-abcd", Fault: reduce.ErrMissing}}},
 	{"Other", "other", ends,
 		&agentloop.OtherError{Where: "model", Err: errors.New("out of ideas")}},
 	{"denied", "denied", feed, &agentloop.DeniedError{Tool: "rm", Reason: "a rule forbids it"}},

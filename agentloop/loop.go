@@ -13,6 +13,7 @@ import (
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/excerpt"
 )
@@ -67,6 +68,8 @@ type Loop struct {
 	Parallel     bool   // calls next to one another of tools that only read run side by side
 	OutputCap    int    // bytes of an output that the model is shown; 0: excerpt.DefaultMax; -1: all
 
+	Reduction *Reduction // has the model shown less of a long history; nil: all of it
+
 	Approval Approval
 	Hooks    Hooks
 	Budget   Budget
@@ -89,6 +92,9 @@ type Loop struct {
 	repeats plugins.Repeats
 
 	background *background // jobs; nil until they are switched on
+
+	reducing   bool       // a view that fits is being looked for
+	reductions reduce.Log // of the history as the model is shown it; under mu
 
 	mu      sync.Mutex
 	history []message.Message
@@ -165,7 +171,7 @@ func (l *Loop) Restore(history []message.Message) error {
 	defer l.mu.Unlock()
 	l.history = slices.Clone(history)
 	l.stored, l.calls = len(history), 0
-	l.handles = false
+	l.handles, l.reductions = false, nil
 	for i := range history {
 		l.calls += len(history[i].Calls)
 		if r := history[i].Result; r != nil && r.Handle != "" {

@@ -98,14 +98,23 @@ var raised = map[string]func(t *testing.T) string{
 	"SubagentNotFound": func(t *testing.T) string {
 		return spawned(t, agentloop.Subagents{}, status("a", "s9"))
 	},
+	"Reduction": func(t *testing.T) string {
+		tool, _ := numbered("long", 10_000)
+		model := asks("long", 3)
+		loop := &agentloop.Loop{Model: model, Tools: registry(t, tool), Reduction: &agentloop.Reduction{}}
+		end(t, loop.Run(t.Context(), user("go")))
+		model.Add(looptest.Call(call("x", "expand_reduction", `{"id":"r9999-0000"}`)), looptest.Say("ok"))
+		end(t, loop.Run(t.Context(), user("go on")))
+		all := results(loop.History())
+		return all[len(all)-1].Code
+	},
 	"Other": func(t *testing.T) string {
 		return ending(t, &agentloop.Loop{Model: looptest.NewModel(looptest.Fail(errors.New("out")))})
 	},
 }
 
 // later names the variants whose behaviour does not exist yet.
-var later = []string{"Interchange",
-	"Reduction"}
+var later = []string{"Interchange"}
 
 // TestRaised raises every variant by real behaviour, and accounts for those that do not come up
 // yet.

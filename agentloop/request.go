@@ -40,15 +40,15 @@ func (r *run) say(ctx context.Context, input []message.Message) error {
 	return nil
 }
 
-// request builds what the model is sent: the history, with the system prompt first and without what
-// is only kept, and the tools.
-func (r *run) request() message.Request {
+// request builds what the model is sent: the history, or a view of it, with the system prompt first
+// and without what is only kept, and the tools.
+func (r *run) request(history []message.Message) message.Request {
 	l := r.loop
-	messages := make([]message.Message, 0, len(l.history)+1)
+	messages := make([]message.Message, 0, len(history)+1)
 	if l.System != "" {
 		messages = append(messages, message.Message{Role: message.System, Text: l.System})
 	}
-	for _, m := range l.history {
+	for _, m := range history {
 		if m.Role == message.System && l.System != "" {
 			continue
 		}

@@ -54,7 +54,7 @@ func (r *run) result(c *call) message.Result {
 	case c.err == nil:
 		_ = l.repeats.Text(c.Name, nil)
 		res.Outcome, res.Text = message.OK, text(c.out)
-		if l.OutputCap >= 0 {
+		if l.OutputCap >= 0 && l.Reduction == nil {
 			e := l.outputs.Cut(res.Text)
 			res.Text, res.Handle, res.Bytes = e.Text, e.Handle, e.Bytes
 		}

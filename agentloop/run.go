@@ -93,8 +93,8 @@ func (r *run) turn(ctx context.Context) (message.Message, error) {
 	if ctx.Err() != nil {
 		return message.Message{}, stopped(ctx)
 	}
-	req := r.request()
-	if err := r.loop.guard(&req); err != nil {
+	req, err := r.shown(ctx)
+	if err != nil {
 		return message.Message{}, err
 	}
 	reply, err := r.ask(ctx, &req)

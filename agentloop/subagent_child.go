@@ -65,6 +65,9 @@ func (l *Loop) heir() *Loop {
 		OutputCap: l.OutputCap, Approval: l.Approval, Hooks: l.Hooks, Now: l.Now,
 		Jobs: l.Jobs, Subagents: l.Subagents, Budget: Budget{Prices: l.Budget.Prices},
 	}
+	if r := l.Reduction; r != nil {
+		sub.Reduction = &Reduction{Policy: r.Policy} // its log is of another conversation
+	}
 	sub.tree.parent, sub.tree.family, sub.tree.depth = l, l.tree.family, l.tree.depth+1
 	return sub
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/agentloop/subagents"
 )
 
@@ -94,7 +95,8 @@ func TestWithoutSpawning(t *testing.T) {
 // TestInherited pins that a subagent has everything from its parent that is not its own: whoever
 // adds a field to Loop says here which it is.
 func TestInherited(t *testing.T) {
-	own := []string{"ID", "Budget", "Store"} // of each agent's own; a parent's budget counts for all
+	// Of each agent's own; a parent's budget counts for all, and of a reduction the policy is inherited.
+	own := []string{"ID", "Budget", "Store", "Reduction"}
 	var sent []string
 	loop := &agentloop.Loop{
 		Tools: registry(t, writes("f", gives(`"`+strings.Repeat("x", 3000)+`"`))), System: "S",
@@ -133,6 +135,17 @@ func TestInherited(t *testing.T) {
 		t.Errorf("the output is not cut: %+v", r)
 	}
 	closed(t, loop)
+}
+
+// TestInheritedReduction pins that a subagent's view is reduced as its parent's is, and that the log
+// of it is not taken for the parent's.
+func TestInheritedReduction(t *testing.T) {
+	policy := reduce.Policy{Trigger: 5000}
+	heir := agentloop.Heir(&agentloop.Loop{Reduction: &agentloop.Reduction{Policy: policy,
+		Save: func(context.Context, reduce.Log) error { return nil }}})
+	if heir.Reduction == nil || heir.Reduction.Policy != policy || heir.Reduction.Save != nil {
+		t.Errorf("%+v", heir.Reduction)
+	}
 }
 
 // fields are the exported fields of a loop.

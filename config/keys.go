@@ -100,7 +100,7 @@ var keys = []key{
 	{name: "capabilities.tools_background.max_concurrent", parse: count(1, 256), initial: 4,
 		project: lower,
 		set:     put(func(c *Config) *int { return &c.Capabilities.ToolsBackground.MaxConcurrent })},
-	{name: "capabilities.reduction.enabled", parse: notYet, initial: false,
+	{name: "capabilities.reduction.enabled", parse: boolean, initial: false,
 		set: put(func(c *Config) *bool { return &c.Capabilities.Reduction.Enabled })},
 }
 

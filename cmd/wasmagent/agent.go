@@ -75,7 +75,7 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 	}
 	g.openSubagents(cfg)
 	a.closeAtEnd("agent", g.loop.Close) // before what its tools need
-	return g, nil
+	return g, g.openReduction(cfg)
 }
 
 // openModel makes the model. No request is sent.

@@ -36,6 +36,7 @@ var exits = []exit{
 	{exitHost, "host"},
 	{exitHost, "invalid_session"},
 	{exitHost, "io"},
+	{exitHost, "reduction"},
 	{exitHost, "sdk"},
 	{exitUsage, "usage"},
 	{exitNotAllowed, "not_allowed"},

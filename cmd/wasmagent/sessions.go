@@ -15,15 +15,15 @@ import (
 func (a *app) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List, show, fork and put away recorded conversations",
+		Short: "List, show, check, fork and put away recorded conversations",
 		Long: `Look at the conversations that "run" and "chat" have recorded with --session, and manage
 them. "wasmagent run --resume NAME" and "wasmagent chat --resume NAME" go on with one.
 They are files; docs/sessions.md tells what is in them.`,
 		Args: a.noSuchCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	cmd.AddCommand(a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsForkCommand(),
-		a.sessionsArchiveCommand())
+	cmd.AddCommand(a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsVerifyCommand(),
+		a.sessionsForkCommand(), a.sessionsArchiveCommand())
 	return cmd
 }
 
