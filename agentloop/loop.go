@@ -71,6 +71,8 @@ type Loop struct {
 	Store    Store            // nil: the conversation is not recorded
 	Now      func() time.Time // nil: time.Now
 
+	Steering *Steering // what the user says during the next run; nil: nothing
+
 	running atomic.Bool
 	granted map[grant]bool    // by a person, for all runs
 	outputs excerpt.Store     // what was cut, and read_more
@@ -84,6 +86,7 @@ type Loop struct {
 	stored  int // messages of the history that the store has
 	calls   int // in the history: the position of the last one
 	open    []openCall
+	unheard []message.Message // said to a run that had to leave calls open
 	spent   Spent
 	ticking bool // a run is at work, since then
 	since   time.Time
@@ -148,7 +151,7 @@ func (l *Loop) Restore(history []message.Message) error {
 		open = unanswered(history)
 	}
 	if err := message.Check(slices.Concat(history, placeholders(open))); err != nil {
-		return &SdkError{"input", fmt.Errorf("the history cannot be restored: %w", err)}
+		return &SdkError{SdkInvalidArgument, fmt.Errorf("the history cannot be restored: %w", err)}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +164,7 @@ func (l *Loop) Restore(history []message.Message) error {
 			l.handles = true
 		}
 	}
-	l.open = nil
+	l.open, l.unheard = nil, nil
 	for i, c := range open {
 		l.open = append(l.open, openCall{c, l.calls - len(open) + i + 1})
 	}
@@ -207,7 +210,7 @@ func (l *Loop) now() time.Time {
 // configure checks the fields, and makes what follows from them.
 func (l *Loop) configure() error {
 	wrong := func(format string, args ...any) error {
-		return &SdkError{"configuration", fmt.Errorf(format, args...)}
+		return &SdkError{SdkInvalidArgument, fmt.Errorf(format, args...)}
 	}
 	switch {
 	case l.Model == nil:

@@ -33,15 +33,21 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 	defer l.clock()()
 	ctx, r.cancel = context.WithCancel(ctx)
 	defer r.cancel()
-	if err := l.configure(); err != nil {
-		return message.Event{}, err
-	}
 	defer func() {
 		if e := r.close(ctx); err == nil {
 			err = e
 		}
+		if e := r.leave(ctx); err == nil {
+			err = e
+		}
 	}()
+	if err := l.configure(); err != nil {
+		return message.Event{}, err
+	}
 	if err := r.goOn(ctx); err != nil {
+		return message.Event{}, err
+	}
+	if err := r.catchUp(ctx); err != nil {
 		return message.Event{}, err
 	}
 	if err := r.say(ctx, input); err != nil {
@@ -53,12 +59,12 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 // converse asks the model and runs its calls, by turns, until there is an answer or a reason to
 // stop.
 func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
-	limit := r.loop.MaxTurns
+	l, limit := r.loop, r.loop.MaxTurns
 	if limit == 0 {
 		limit = DefaultMaxTurns
 	}
 	for range limit {
-		if why := r.loop.Budget.usedUp(r.loop.Spent()); why != "" {
+		if why := l.Budget.usedUp(l.Spent()); why != "" {
 			return r.end(message.EndBudget, why), nil
 		}
 		reply, err := r.turn(ctx)
@@ -74,6 +80,9 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 			}
 		case reply.Finish != message.FinishPause:
 			r.warnOfAnswer(&reply)
+			if !l.Steering.finish() {
+				continue // the user has said more meanwhile
+			}
 			ended := r.end(message.EndAnswer, "")
 			ended.Message = &reply
 			return ended, nil
@@ -87,6 +96,9 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 func (r *run) turn(ctx context.Context) (message.Message, error) {
 	if ctx.Err() != nil {
 		return message.Message{}, stopped(ctx)
+	}
+	if err := r.hear(ctx, r.loop.Steering.take(false)); err != nil {
+		return message.Message{}, err
 	}
 	req := r.request()
 	if err := r.loop.guard(&req); err != nil {
