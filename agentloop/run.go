@@ -149,7 +149,7 @@ func (r *run) ask(ctx context.Context, req *message.Request) (message.Message, e
 	switch code := Code(err); {
 	case err != nil && ctx.Err() != nil:
 		return message.Message{}, stopped(ctx)
-	case code == "other", code == "cancelled":
+	case code == "other", code == "cancelled", code == "sdk": // of a loop of the model's own
 		return message.Message{}, &OtherError{"model", err}
 	case err != nil:
 		return message.Message{}, err
