@@ -20,6 +20,7 @@ var arrows = map[string][]string{
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
 	"agentloop/message":   {},
 	"agentloop/provider":  {"agentloop/message"},
+	"agentloop/sdk":       {"agentloop", "agentloop/message", "agentloop/session", "plugins"},
 	"agentloop/session":   {"agentloop/message"},
 	"agentloop/tokens":    {"agentloop/message"},
 	"abi/abihost":         {"abi", "abi/transcode"},

@@ -14,26 +14,36 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/provider/anthropic"
 	"github.com/wasmagent/wasmagent/agentloop/provider/openai"
 	"github.com/wasmagent/wasmagent/agentloop/provider/script"
+	"github.com/wasmagent/wasmagent/agentloop/sdk"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/agentloop/tokens"
 	"github.com/wasmagent/wasmagent/config"
+	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// agent is a model with its tools, and the session of their conversation if there is one.
+// agent is a model with its tools in one conversation, which sdk.Agent drives.
 type agent struct {
+	sdk.Agent
 	app     *app
-	loop    *agentloop.Loop
+	cfg     *config.Config
+	flags   *agentFlags
 	heard   *teller
+	last    int64 // the number of the last event that was heard
+	tools   *agentTools
+	loop    *agentloop.Loop
 	session *session.Session // nil: the conversation is not recorded
 	name    string           // the model's; script:FILE where none is asked
 }
 
-// openAgent makes an agent of the configuration and the flags. What it opens closes with the
-// command.
+// openAgent begins the conversation that the configuration and the flags say, or goes on with it.
+// What it opens closes with the command.
 func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*agent, error) {
 	if flags.set.Changed("session") && flags.set.Changed("resume") {
 		return nil, &usageError{
 			text: "--session begins a session and --resume goes on with one: not both"}
+	}
+	if flags.set.Changed("resume") && flags.resume == "" {
+		return nil, &usageError{text: "--resume needs the name of a session"}
 	}
 	cfg, err := a.configuration(flags)
 	if err != nil {
@@ -42,26 +52,49 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 	if err := cfg.CheckRun(); err != nil {
 		return nil, needsModel(cfg, err)
 	}
-	g := &agent{app: a, heard: a.newTeller(stream)}
+	g := &agent{app: a, cfg: cfg, flags: flags, heard: a.newTeller(stream)}
+	g.Agent = sdk.New(g.open, &sdk.Options{Ask: a.canAsk(), Lockstep: true})
+	if flags.set.Changed("resume") {
+		_, err = g.Resume(ctx, flags.resume)
+	} else {
+		_, err = g.Start(ctx, &sdk.StartOptions{Session: flags.session})
+	}
+	if err != nil {
+		return nil, plain(err)
+	}
+	a.closeAtEnd("agent", g.Close) // before what it has opened
+	return g, nil
+}
+
+// plain is what is behind an error of the runtime's: the command has words of its own for where it
+// came up.
+func plain(err error) error {
+	e, ok := errors.AsType[*agentloop.SdkError](err)
+	if ok && e.Name != agentloop.SdkInvalidArgument {
+		return e.Err
+	}
+	return err
+}
+
+// open makes the loop of the conversation.
+func (g *agent) open(ctx context.Context, c sdk.Conversation) (*sdk.Opened, error) {
+	cfg, flags := g.cfg, g.flags
 	model, err := g.openModel(cfg)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := a.openTools(ctx, cfg, flags, g.heard)
+	g.tools, err = g.app.openTools(ctx, cfg, flags, g.heard)
 	if err != nil {
 		return nil, err
 	}
 	g.loop = &agentloop.Loop{
-		Model: model, ModelName: g.name, Tools: tools, System: cfg.Core.System,
+		Model: model, ModelName: g.name, Tools: g.tools, System: cfg.Core.System,
 		MaxTurns: cfg.Core.MaxIterations, Parallel: cfg.Core.ParallelToolCalls,
 		OutputCap:    int(cfg.Core.OutputCap),
 		ContextLimit: tokens.Limits(cfg.Provider.ContextLimits).Of(g.name),
 		Approval:     approvalOf(cfg), Budget: budgetOf(cfg),
 	}
-	g.loop.Approval.Subject = tools.subject
-	if a.canAsk() {
-		g.loop.Approval.Ask = tools.ask
-	}
+	g.loop.Approval.Subject = g.tools.subject
 	if flags.set.Changed("context-limit") {
 		if flags.contextLimit < 1 {
 			return nil, &usageError{text: fmt.Sprintf("--context-limit is a number of tokens from 1, not %d",
@@ -69,7 +102,7 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 		}
 		g.loop.ContextLimit = flags.contextLimit
 	}
-	return g, g.openSession(cfg, flags)
+	return g.record(c)
 }
 
 // openModel makes the model. No request is sent.
@@ -108,40 +141,31 @@ func nearPath(file string) string {
 	return file
 }
 
-// openSession opens the session that the flags name, if they name one, and goes on with what is in
-// it. Its calls are recorded in the ledger as those of a run that can be gone on with.
-func (g *agent) openSession(cfg *config.Config, flags *agentFlags) (err error) {
+// record opens the session of the conversation, if it has one, and goes on with what is in it. Its
+// calls are recorded in the ledger as those of a run that can be gone on with.
+func (g *agent) record(c sdk.Conversation) (*sdk.Opened, error) {
+	o := &sdk.Opened{Loop: g.loop}
+	var err error
 	switch {
-	case flags.set.Changed("session"):
-		err = g.createSession(cfg, flags.session)
-	case flags.set.Changed("resume"):
-		err = g.resumeSession(cfg, flags.resume)
+	case c.Resume:
+		err = g.resumeSession(g.cfg, c.Session)
+	case g.flags.set.Changed("session"):
+		err = g.createSession(g.cfg, c.Session)
 	default:
-		return nil
+		return o, nil
 	}
 	if err != nil {
-		return g.app.sessionError(err)
+		return nil, g.app.sessionError(err)
 	}
-	g.app.closeAtEnd("session", g.session.Close)
-	g.loop.Store, g.loop.ID = g.session, g.session.Header().ID
-	for _, w := range g.session.Warnings() {
-		g.heard.warn(w)
+	o.Close = g.session.Close
+	warnings, err := sdk.Record(g.loop, g.session)
+	if err != nil {
+		return nil, errors.Join(err, o.Close())
 	}
-	return g.loop.Restore(g.unfinished())
-}
-
-// unfinished is a session's messages without the results that were never stored: the calls are
-// made again at their places, and the ledger says what becomes of each.
-func (g *agent) unfinished() []message.Message {
-	list, open := g.session.Messages(), g.session.Unanswered()
-	kept := len(list) - len(open)
-	for i, c := range open {
-		if list[kept+i].Result.CallID != c.ID { // another program has stored later ones
-			g.heard.warn(count(len(open), "call") + " without a result: what became of them is unknown")
-			return list
-		}
+	for _, w := range warnings {
+		g.heard.warn(w) // before anything is said
 	}
-	return list[:kept]
+	return o, nil
 }
 
 func (g *agent) createSession(cfg *config.Config, name string) error {
@@ -202,17 +226,7 @@ func (g *agent) converse(ctx context.Context, input ...message.Message) (o outco
 	turns, calls, before := g.heard.turns, g.heard.calls, g.loop.Spent()
 	g.heard.begin()
 	defer g.heard.quiet(func() {})
-	var ended message.Event
-	for ev, e := range g.loop.Run(ctx, input...) {
-		if e != nil {
-			err = e
-			break
-		}
-		if ev.Kind == message.Ended {
-			ended = ev
-		}
-		g.heard.event(ev)
-	}
+	ended, err := g.follow(ctx, input)
 	spent := g.loop.Spent()
 	o = outcome{
 		End: ended.End, Why: ended.Text, Usage: since(spent.Usage, before.Usage),
@@ -235,6 +249,59 @@ func (g *agent) converse(ctx context.Context, input ...message.Message) (o outco
 		err = g.heard.failed
 	}
 	return o, err
+}
+
+// follow says something and hears what happens until the run has ended.
+func (g *agent) follow(ctx context.Context, input []message.Message) (message.Event, error) {
+	if err := g.Input(ctx, input...); err != nil {
+		if agentloop.SdkCode(err) == agentloop.SdkInvalidArgument {
+			err = &usageError{text: err.Error()}
+		}
+		return message.Event{}, plain(err)
+	}
+	// The run ends with ctx; its end is heard all the same.
+	for ev, err := range g.Events(context.WithoutCancel(ctx), g.last) {
+		if err != nil {
+			return message.Event{}, plain(err)
+		}
+		g.last = ev.Seq
+		switch ev.Kind {
+		case message.Said, sdk.Answered:
+		case sdk.Asked:
+			g.respond(ctx, ev.Question)
+		case sdk.Failed:
+			if p, ok := errors.AsType[*plugins.PanicError](ev.Err); ok {
+				panic(fmt.Sprintf("%v\n\n%s", p.Value, p.Stack))
+			}
+			return message.Event{}, plain(ev.Err)
+		case message.Ended:
+			g.heard.event(ev.Event)
+			return ev.Event, nil
+		default:
+			g.heard.event(ev.Event)
+		}
+	}
+	return message.Event{}, nil // never: it is left above
+}
+
+// respond has the person at the terminal answer a question, as long as it waits for an answer.
+func (g *agent) respond(ctx context.Context, q *sdk.Question) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-q.Done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	switch answer, err := g.tools.ask(ctx, q.Asked); {
+	case ctx.Err() != nil: // with the run
+	case err != nil:
+		_ = g.Interrupt(fmt.Errorf("approval: %w", err)) // unless it ends by itself just now
+	default:
+		_ = g.Respond(q.ID, answer) // unless it was withdrawn just now
+	}
 }
 
 // since is what was used after an earlier state.
