@@ -181,6 +181,7 @@ func TestLockstepAlone(t *testing.T) {
 			}
 			synctest.Wait()
 			end(a, cancel)
+			synctest.Wait()
 			list := until(t, a, 0, sdk.Failed)
 			if last := list[len(list)-1]; last.Code != "cancelled" {
 				t.Errorf("%s: %+v", name, last)

@@ -2,11 +2,10 @@ package sdk
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"iter"
 	"sync"
-
-	"github.com/google/uuid"
 
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -154,11 +153,7 @@ func (l *Local) adopt(o *Opened) error {
 	}
 	id := o.Loop.ID
 	if id == "" {
-		random, err := uuid.NewV7()
-		if err != nil {
-			return err
-		}
-		id = random.String()
+		id = rand.Text()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

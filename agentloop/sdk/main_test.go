@@ -73,6 +73,9 @@ func until(t testing.TB, a sdk.Agent, after int64, kinds ...message.EventKind) (
 		if slices.Contains(kinds, ev.Kind) {
 			break
 		}
+		if ev.Kind == sdk.Failed || ev.Kind == message.Ended {
+			t.Fatalf("waiting for %v, the run ended: %+v", kinds, ev)
+		}
 	}
 	return list
 }

@@ -132,6 +132,9 @@ func TestNames(t *testing.T) {
 		{"a session that is in use", agentloop.SdkBusy, func(t *testing.T) error {
 			return sessions(t, func(d *session.Dir) (*session.Session, error) { return d.Resume("held") })
 		}, "other", is[*session.BusyError]},
+		{"another loop at work", agentloop.SdkBusy, func(t *testing.T) error {
+			return opened(t, fmt.Errorf("its parent: %w", agentloop.ErrBusy))
+		}, "sdk", has(agentloop.ErrBusy)},
 		{"a run at work", agentloop.SdkBusy, func(t *testing.T) error {
 			a := playing(t, nil, looptest.Turn{Wait: make(chan struct{})})
 			if err := a.Input(t.Context(), user("go")); err != nil {

@@ -95,6 +95,18 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// TestAskedTooLate denies what is asked when the agent has been closed, such as by work that a tool
+// has left behind.
+func TestAskedTooLate(t *testing.T) {
+	loop := &agentloop.Loop{Model: &obeys{}}
+	a := started(t, loop, &sdk.Options{Ask: true})
+	_ = a.Close()
+	answer, err := loop.Approval.Ask(t.Context(), agentloop.Question{})
+	if answer != agentloop.AnswerDeny || err != nil {
+		t.Errorf("%v, %v", answer, err)
+	}
+}
+
 // TestNobodyAsked leaves it to the loop's own Approval who decides.
 func TestNobodyAsked(t *testing.T) {
 	asked := 0
