@@ -218,11 +218,11 @@ func (l *Local) Close() error {
 func (l *Local) close() {
 	l.mu.Lock()
 	l.ending = true
+	if l.run != nil { // first: with its question denied it must not go on
+		l.run.cancel(stop("the agent is being closed"))
+	}
 	for id := range l.pending {
 		l.answer(id, agentloop.AnswerDeny)
-	}
-	if l.run != nil {
-		l.run.cancel(stop("the agent is being closed"))
 	}
 	if l.opening != nil {
 		l.opening(errClosed)
