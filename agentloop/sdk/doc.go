@@ -9,7 +9,8 @@
 //	agent := sdk.New(open, &sdk.Options{Ask: true})
 //	defer agent.Close()
 //	if _, err := agent.Start(ctx, nil); err != nil { … }
-//	if err := agent.Input(ctx, message.Message{Role: message.User, Text: "Pay order 7"}); err != nil { … }
+//	said := message.Message{Role: message.User, Text: "Pay order 7"}
+//	if err := agent.Input(ctx, said); err != nil { … }
 //	for ev, err := range agent.Events(ctx, 0) {
 //		switch {
 //		case err != nil:                 // closed, or ctx is over
