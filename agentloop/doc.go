@@ -36,8 +36,8 @@
 // # To a run that is at work
 //
 // Loop.Steering takes what the user says during a run: it comes into the conversation before the
-// next request. Package sdk drives a loop from a window or a server: it runs beside its callers, who
-// hear its events, answer its questions, steer and interrupt it.
+// next request. Package sdk drives a loop from a window or a server: it runs beside its callers,
+// who hear its events, answer its questions, steer and interrupt it.
 //
 // # Durable conversations
 //

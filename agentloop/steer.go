@@ -13,8 +13,8 @@ import (
 const MaxSteering = 64
 
 // Steering lets a user say something to a run that is at work. It is for one run and takes what is
-// said from the start on, also before the run has begun; see Loop.Steering. Its zero value is ready,
-// and it is safe for concurrent use.
+// said from the start on, also before the run has begun; see Loop.Steering. Its zero value is
+// ready, and it is safe for concurrent use.
 type Steering struct {
 	mu      sync.Mutex
 	waiting []message.Message

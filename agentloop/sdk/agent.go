@@ -9,14 +9,14 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/message"
 )
 
-// Agent is an agent in one conversation, as whoever drives it sees it: a window, a server, a command
-// line. All of it may be called at any time and from anywhere; what does not fit the moment is
-// refused. An error of it is an *agentloop.SdkError with a stable name, but for that of a context.
-// Before there is a conversation the name is not_found, and after Close it is closed, except where
-// it says otherwise.
+// Agent is an agent in one conversation, as whoever drives it sees it: a window, a server, a
+// command line. All of it may be called at any time and from anywhere; what does not fit the moment
+// is refused. An error of it is an *agentloop.SdkError with a stable name, but for that of a
+// context. Before there is a conversation the name is not_found, and after Close it is closed,
+// except where it says otherwise.
 type Agent interface {
-	// Start begins a conversation and gives its ID. Resume goes on with a session. An agent that has
-	// its conversation is busy, and one for which either has failed is as it was before.
+	// Start begins a conversation and gives its ID. Resume goes on with a session. An agent that
+	// has its conversation is busy, and one for which either has failed is as it was before.
 	Start(ctx context.Context, opts *StartOptions) (id string, err error)
 	Resume(ctx context.Context, session string) (id string, err error)
 
@@ -25,22 +25,23 @@ type Agent interface {
 	// where it stopped. The run ends early when ctx does. While one is at work, the agent is busy.
 	Input(ctx context.Context, said ...message.Message) error
 
-	// Events gives what happened after the event with the number after (0: from the beginning), then
-	// what happens. It ends with an error: closed when the agent is, after the last event, or that of
-	// ctx. There may be any number of listeners, and each hears all; one that is so late that events
-	// are no longer kept hears how many it has Missed. Listening may begin before a conversation does.
-	// What events point to must not be changed.
+	// Events gives what happened after the event with the number after (0: from the beginning),
+	// then what happens. It ends with an error: closed when the agent is, after the last event, or
+	// that of ctx. There may be any number of listeners, and each hears all; one that is so late
+	// that events are no longer kept hears how many it has Missed. Listening may begin before a
+	// conversation does. What events point to must not be changed.
 	Events(ctx context.Context, after int64) iter.Seq2[Event, error]
 
-	// Interrupt ends the run that is at work, in order, for a reason (nil: an interrupt), and withdraws
-	// its question. It does not wait. Without a run the error is not_found.
+	// Interrupt ends the run that is at work, in order, for a reason (nil: an interrupt), and
+	// withdraws its question. It does not wait. Without a run the error is not_found.
 	Interrupt(reason error) error
 
-	// Steer says something to the run that is at work: see agentloop.Steering. Without a run the error
-	// is not_found.
+	// Steer says something to the run that is at work: see agentloop.Steering. Without a run the
+	// error is not_found.
 	Steer(said ...message.Message) error
 
-	// Respond answers a question by its ID. One that is not there, or has been answered, is not_found.
+	// Respond answers a question by its ID. One that is not there, or has been answered, is
+	// not_found.
 	Respond(question string, answer agentloop.Answer) error
 
 	// Export writes the conversation so far in a format; "" is Native. One that nobody writes is an
@@ -86,8 +87,8 @@ type Question struct {
 	Call    message.Call `json:"call"`    // with the arguments that it would run with
 	Subject string       `json:"subject"` // what AnswerAllowSession is about, beside the tool
 
-	// Asked is the same, with all that is known of the tool. Done is closed when no answer is wanted
-	// any more.
+	// Asked is the same, with all that is known of the tool. Done is closed when no answer is
+	// wanted any more.
 	Asked agentloop.Question `json:"-"`
 	Done  <-chan struct{}    `json:"-"`
 }

@@ -1,9 +1,9 @@
 // Package sdk drives an agent from outside: from a window, a server or a command line.
 //
-// An [Agent] is one agent in one conversation. Start begins the conversation, or Resume goes on with
-// a recorded one; Input says something; Events tells what happens, and how each run ends; Close ends
-// it all. While a run is at work, Steer says more to it, Respond answers its questions, and
-// Interrupt ends it. Export writes down what was said. [Local] is the Agent whose
+// An [Agent] is one agent in one conversation. Start begins the conversation, or Resume goes on
+// with a recorded one; Input says something; Events tells what happens, and how each run ends;
+// Close ends it all. While a run is at work, Steer says more to it, Respond answers its questions,
+// and Interrupt ends it. Export writes down what was said. [Local] is the Agent whose
 // [agentloop.Loop] runs in this process:
 //
 //	agent := sdk.New(open, &sdk.Options{Ask: true})
@@ -37,8 +37,8 @@
 //
 // The name of an [agentloop.SdkError] is for programs and never changes: unauthorized (the model's
 // key is missing, or its provider refuses it), invalid_argument, not_found, busy,
-// unsupported_action, execution (a run ended in an error, or a conversation could not be opened) and
-// closed. errors.As finds what is behind it, and agentloop.Code of its Err names that.
+// unsupported_action, execution (a run ended in an error, or a conversation could not be opened)
+// and closed. errors.As finds what is behind it, and agentloop.Code of its Err names that.
 //
 // # Limits
 //

@@ -43,7 +43,9 @@ func Example() {
 		fmt.Println(agentloop.SdkCode(err), err)
 		return
 	}
-	user := func(text string) message.Message { return message.Message{Role: message.User, Text: text} }
+	user := func(text string) message.Message {
+		return message.Message{Role: message.User, Text: text}
+	}
 	if err := agent.Input(ctx, user("Pay order 7")); err != nil {
 		fmt.Println(agentloop.SdkCode(err), err)
 		return

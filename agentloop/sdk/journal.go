@@ -26,8 +26,8 @@ type journal struct {
 	closed    bool  // nothing more comes
 }
 
-// listener is somebody who hears events. It is given one after another, and is done with one when it
-// asks for the next.
+// listener is somebody who hears events. It is given one after another, and is done with one when
+// it asks for the next.
 type listener struct{ given, done int64 }
 
 func newJournal(keep int, lockstep bool) *journal {

@@ -16,13 +16,13 @@ const DefaultKeep = 4096
 
 // Options of New. Nil and zero fields are the documented defaults.
 type Options struct {
-	// Ask has calls that need somebody's approval asked about, as events; see Respond. Else it is the
-	// loop's Approval.Ask that decides, and without one they are denied.
+	// Ask has calls that need somebody's approval asked about, as events; see Respond. Else it is
+	// the loop's Approval.Ask that decides, and without one they are denied.
 	Ask bool
 
-	// Lockstep has a run wait with each of its events until it has been heard, by all who listen and
-	// by one at least: nothing is missed, and nothing else happens before. It is for whoever shows
-	// events to a person as they happen. Else a run waits for nobody.
+	// Lockstep has a run wait with each of its events until it has been heard, by all who listen
+	// and by one at least: nothing is missed, and nothing else happens before. It is for whoever
+	// shows events to a person as they happen. Else a run waits for nobody.
 	Lockstep bool
 
 	Keep      int                 // events that are kept; 0: DefaultKeep
@@ -42,8 +42,8 @@ type Opened struct {
 	Close    func() error    // called when the agent is closed; nil: there is nothing to close
 }
 
-// Local is the Agent whose loop runs in this process. A panic of a model or a hook ends its run, with
-// a *plugins.PanicError behind the error of the name execution.
+// Local is the Agent whose loop runs in this process. A panic of a model or a hook ends its run,
+// with a *plugins.PanicError behind the error of the name execution.
 type Local struct {
 	open    func(context.Context, Conversation) (*Opened, error)
 	opts    Options
@@ -66,8 +66,8 @@ type Local struct {
 
 var _ Agent = (*Local)(nil)
 
-// New makes an agent. Open gives it the loop of a conversation when one begins: one that was recorded
-// in the past with its history; see Record. From then on the loop is the agent's.
+// New makes an agent. Open gives it the loop of a conversation when one begins: one that was
+// recorded in the past with its history; see Record. From then on the loop is the agent's.
 func New(open func(context.Context, Conversation) (*Opened, error), opts *Options) *Local {
 	l := &Local{open: open, pending: map[string]*pending{}}
 	if opts != nil {

@@ -217,4 +217,6 @@ func is[E error](err error) bool {
 // panics is a model with a mistake in it.
 type panics struct{}
 
-func (panics) Turn(context.Context, message.Request) (message.Message, error) { panic("a mistake") }
+func (panics) Turn(context.Context, message.Request) (message.Message, error) {
+	panic("a mistake")
+}

@@ -116,8 +116,8 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-// TestPanics ends a run whose model or hook has a mistake in it, says where, and goes on. A panic of
-// what opens a conversation is its caller's.
+// TestPanics ends a run whose model or hook has a mistake in it, says where, and goes on. A panic
+// of what opens a conversation is its caller's.
 func TestPanics(t *testing.T) {
 	loop := &agentloop.Loop{Tools: tools(t),
 		Model: looptest.NewModel(looptest.Call(call("a", "look", "")))}

@@ -17,9 +17,10 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/sdk"
 )
 
-// TestAnyDriving has many callers drive one agent at once, in any order. Whatever they do, each gets
-// what was promised or an error with a name; each run has one end and each question one answer, in
-// their order, for everybody who listens; and each message that was taken is in the history once.
+// TestAnyDriving has many callers drive one agent at once, in any order. Whatever they do, each
+// gets what was promised or an error with a name; each run has one end and each question one
+// answer, in their order, for everybody who listens; and each message that was taken is in the
+// history once.
 func TestAnyDriving(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		loop := &agentloop.Loop{Model: &obeys{}, Tools: tools(t), MaxTurns: 3}

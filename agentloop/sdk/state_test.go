@@ -60,8 +60,14 @@ var methods = []struct {
 	name string
 	call func(ctx context.Context, a sdk.Agent) error
 }{
-	{"Start", func(ctx context.Context, a sdk.Agent) error { _, err := a.Start(ctx, nil); return err }},
-	{"Resume", func(ctx context.Context, a sdk.Agent) error { _, err := a.Resume(ctx, "s"); return err }},
+	{"Start", func(ctx context.Context, a sdk.Agent) error {
+		_, err := a.Start(ctx, nil)
+		return err
+	}},
+	{"Resume", func(ctx context.Context, a sdk.Agent) error {
+		_, err := a.Resume(ctx, "s")
+		return err
+	}},
 	{"Input", func(ctx context.Context, a sdk.Agent) error { return a.Input(ctx, user("answer")) }},
 	{"Interrupt", func(_ context.Context, a sdk.Agent) error { return a.Interrupt(nil) }},
 	{"Steer", func(_ context.Context, a sdk.Agent) error { return a.Steer(user("wait")) }},
@@ -93,10 +99,11 @@ var results = map[string][]string{
 	"Input":     {"not_found", "", "busy", "busy", "", "", "closed", "closed"},
 	"Interrupt": {"not_found", "not_found", "", "", "not_found", "not_found", "closed", "closed"},
 	"Steer":     {"not_found", "not_found", "", "", "not_found", "not_found", "closed", "closed"},
-	"Respond":   {"not_found", "not_found", "not_found", "", "not_found", "not_found", "closed", "closed"},
-	"Export":    {"not_found", "", "", "", "", "", "closed", "closed"},
-	"Events":    {"", "", "", "", "", "", "closed", "closed"},
-	"Close":     {"", "", "", "", "", "", "", ""},
+	"Respond": {"not_found", "not_found", "not_found", "", "not_found", "not_found", "closed",
+		"closed"},
+	"Export": {"not_found", "", "", "", "", "", "closed", "closed"},
+	"Events": {"", "", "", "", "", "", "closed", "closed"},
+	"Close":  {"", "", "", "", "", "", "", ""},
 }
 
 // TestStates calls every method in every state.

@@ -35,7 +35,7 @@ func TestAgentExits(t *testing.T) {
 		{&stoppedError{message.EndRepeated, "again"}, exitStopped, "repeated"},
 		{&agentloop.InvalidSessionError{Line: 3}, exitHost, "invalid_session"},
 		{&agentloop.IOError{Err: fs.ErrPermission}, exitHost, "io"},
-		{&agentloop.SdkError{Name: agentloop.SdkInvalidArgument, Err: errors.New("odd")}, exitHost, "sdk"},
+		{&agentloop.SdkError{Name: "busy", Err: errors.New("odd")}, exitHost, "sdk"},
 		{&session.BusyError{Name: "s"}, exitInFlight, "in_flight"},
 		{&plugins.ReconciliationError{Tool: "t"}, exitUnresolved, "needs_reconciliation"},
 		{errCancelled, exitInterrupted, "interrupted"},

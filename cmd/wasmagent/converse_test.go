@@ -31,4 +31,6 @@ func TestFollowPanics(t *testing.T) {
 
 type mistaken struct{}
 
-func (mistaken) Turn(context.Context, message.Request) (message.Message, error) { panic("a mistake") }
+func (mistaken) Turn(context.Context, message.Request) (message.Message, error) {
+	panic("a mistake")
+}
