@@ -191,6 +191,33 @@ func TestLockstepAlone(t *testing.T) {
 	}
 }
 
+// TestCloseByListener closes an agent while its run waits for the very listener that does so. It
+// hears how the run ended, and that the agent is closed.
+func TestCloseByListener(t *testing.T) {
+	a := playing(t, &sdk.Options{Lockstep: true}, looptest.Call(call("a", "look", "")),
+		looptest.Say("ok"))
+	if err := a.Input(t.Context(), user("go")); err != nil {
+		t.Fatal(err)
+	}
+	var last sdk.Event
+	for ev, err := range a.Events(t.Context(), 0) {
+		if err != nil {
+			if name(t, err) != agentloop.SdkClosed {
+				t.Error(err)
+			}
+			break
+		}
+		if last = ev; ev.Kind == message.ToolStarted {
+			if err := a.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if last.Kind != sdk.Failed || last.Code != "cancelled" {
+		t.Errorf("the last event is %+v", last)
+	}
+}
+
 // TestEventsEnd pins how listening ends.
 func TestEventsEnd(t *testing.T) {
 	a := playing(t, nil)
