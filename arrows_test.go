@@ -22,6 +22,7 @@ var arrows = map[string][]string{
 	"agentloop/message":   {},
 	"agentloop/reduce":    {"agentloop/message"},
 	"agentloop/provider":  {"agentloop/message"},
+	"agentloop/sdk":       {"agentloop", "agentloop/message", "agentloop/session", "plugins"},
 	"agentloop/session":   {"agentloop/message"},
 	"agentloop/subagents": {"agentloop/message"},
 	"agentloop/tokens":    {"agentloop/message"},

@@ -33,6 +33,12 @@
 // has its one result: what was under way is recorded as unknown, what was not begun as not run. So
 // the next Run can always go on.
 //
+// # To a run that is at work
+//
+// Loop.Steering takes what the user says during a run: it comes into the conversation before the
+// next request. Package sdk drives a loop from a window or a server: it runs beside its callers,
+// who hear its events, answer its questions, steer and interrupt it.
+//
 // # Durable conversations
 //
 // A Loop with an ID has its calls recorded by the tools' ledger, each at its place in the

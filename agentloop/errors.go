@@ -71,15 +71,27 @@ type ContextLimitError struct {
 // IOError is a file operation outside a tool that failed, such as recording the conversation.
 type IOError struct{ Err error }
 
-// SdkError is a call of this API that cannot be carried out. Name is a stable name for the cause,
-// the one that SdkCode gives.
+// SdkError is a call of this API that cannot be carried out, or of package sdk, which drives loops.
+// Name is a stable name, the one that SdkCode gives. Code names only the outermost variant: what is
+// behind an SdkError is named by Code of its Err.
 type SdkError struct {
-	Name string // busy, closed, configuration, input
+	Name string // SdkBusy and so on
 	Err  error
 }
 
+// The names of an SdkError. They never change; there may be more later.
+const (
+	SdkUnauthorized      = "unauthorized" // the model's key is missing, or its provider refuses it
+	SdkInvalidArgument   = "invalid_argument"
+	SdkNotFound          = "not_found" // a conversation, a run, a question
+	SdkBusy              = "busy"
+	SdkUnsupportedAction = "unsupported_action"
+	SdkExecution         = "execution" // a run, or what was asked for, ended in the error Err
+	SdkClosed            = "closed"
+)
+
 // ErrBusy is a second Run of a Loop while one runs.
-var ErrBusy error = &SdkError{"busy", errors.New("the loop is running already; " +
+var ErrBusy error = &SdkError{SdkBusy, errors.New("the loop is running already; " +
 	"wait until its run has ended")}
 
 // OtherError is an error of a caller's own model or hook that is none of the others.

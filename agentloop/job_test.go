@@ -111,7 +111,7 @@ func TestJobTools(t *testing.T) {
 		t.Errorf("offered %v", offered)
 	}
 	taken := &agentloop.Loop{Model: model, Tools: registry(t, reads("background_list", nil))}
-	if _, err := drain(taken.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != "configuration" {
+	if _, err := drain(taken.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != agentloop.SdkInvalidArgument {
 		t.Errorf("a tool with the name of the loop's own: %v", err)
 	}
 }

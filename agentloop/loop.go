@@ -81,6 +81,7 @@ type Loop struct {
 	Jobs *jobs.Options
 
 	Subagents *Subagents // nil: there are none
+	Steering  *Steering  // what the user says during the next run; nil: nothing
 
 	running atomic.Bool
 	closed  bool
@@ -101,6 +102,7 @@ type Loop struct {
 	stored  int // messages of the history that the store has
 	calls   int // in the history: the position of the last one
 	open    []openCall
+	unheard []message.Message // said to a run that had to leave calls open
 	spent   Spent
 	ticking int // runs at work, of this loop and its subagents, the first one since then
 	since   time.Time
@@ -165,7 +167,7 @@ func (l *Loop) Restore(history []message.Message) error {
 		open = unanswered(history)
 	}
 	if err := message.Check(slices.Concat(history, placeholders(open))); err != nil {
-		return &SdkError{"input", fmt.Errorf("the history cannot be restored: %w", err)}
+		return &SdkError{SdkInvalidArgument, fmt.Errorf("the history cannot be restored: %w", err)}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,7 +180,7 @@ func (l *Loop) Restore(history []message.Message) error {
 			l.handles = true
 		}
 	}
-	l.open = nil
+	l.open, l.unheard = nil, nil
 	for i, c := range open {
 		l.open = append(l.open, openCall{c, l.calls - len(open) + i + 1})
 	}
@@ -224,7 +226,7 @@ func (l *Loop) now() time.Time {
 // configure checks the fields, and makes what follows from them.
 func (l *Loop) configure() error {
 	wrong := func(format string, args ...any) error {
-		return &SdkError{"configuration", fmt.Errorf(format, args...)}
+		return &SdkError{SdkInvalidArgument, fmt.Errorf(format, args...)}
 	}
 	switch {
 	case l.Model == nil:

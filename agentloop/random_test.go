@@ -68,8 +68,13 @@ func TestAnyRun(t *testing.T) {
 			ctx, stop = context.WithCancel(t.Context())
 			stopAt := rapid.IntRange(1, 40).Draw(rt, "stop")
 			leaveAt := rapid.IntRange(1, 40).Draw(rt, "leave")
+			loop.Steering = new(agentloop.Steering)
+			sayAt := rapid.IntRange(0, 40).Draw(rt, "say")
 			n := 0
 			for range loop.Run(ctx, user("go on")) {
+				if n == sayAt {
+					_ = loop.Steering.Say(user("no, wait")) // it may have ended
+				}
 				if n++; n == stopAt {
 					stop()
 				}

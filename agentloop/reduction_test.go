@@ -206,7 +206,7 @@ func TestReductionOff(t *testing.T) {
 	}
 	for _, name := range []string{"expand_reduction", "sidecar_search"} {
 		loop := &agentloop.Loop{Model: looptest.NewModel(), Tools: registry(t, reads(name, nil))}
-		if _, err := drain(loop.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != "configuration" {
+		if _, err := drain(loop.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != agentloop.SdkInvalidArgument {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -37,15 +37,21 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 	ctx, r.cancel = context.WithCancel(ctx)
 	defer l.tree.atWork(ctx)()
 	defer r.cancel()
-	if err := l.configure(); err != nil {
-		return message.Event{}, err
-	}
 	defer func() {
 		if e := r.close(ctx); err == nil {
 			err = e
 		}
+		if e := r.leave(ctx); err == nil {
+			err = e
+		}
 	}()
+	if err := l.configure(); err != nil {
+		return message.Event{}, err
+	}
 	if err := r.goOn(ctx); err != nil {
+		return message.Event{}, err
+	}
+	if err := r.catchUp(ctx); err != nil {
 		return message.Event{}, err
 	}
 	if err := r.say(ctx, input); err != nil {
@@ -57,13 +63,13 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 // converse asks the model and runs its calls, by turns, until there is an answer or a reason to
 // stop.
 func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
-	limit := r.loop.MaxTurns
+	l, limit := r.loop, r.loop.MaxTurns
 	if limit == 0 {
 		limit = DefaultMaxTurns
 	}
 	for range limit {
 		r.tellJobs()
-		if why := r.loop.usedUp(); why != "" {
+		if why := l.usedUp(); why != "" {
 			return r.end(message.EndBudget, why), nil
 		}
 		reply, err := r.turn(ctx)
@@ -79,6 +85,9 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 			}
 		case reply.Finish != message.FinishPause:
 			r.warnOfAnswer(&reply)
+			if !l.Steering.finish() {
+				continue // the user has said more meanwhile
+			}
 			ended := r.end(message.EndAnswer, "")
 			ended.Message = &reply
 			return ended, nil
@@ -92,6 +101,9 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 func (r *run) turn(ctx context.Context) (message.Message, error) {
 	if ctx.Err() != nil {
 		return message.Message{}, stopped(ctx)
+	}
+	if err := r.hear(ctx, r.loop.Steering.take(false)); err != nil {
+		return message.Message{}, err
 	}
 	req, err := r.shown(ctx)
 	if err != nil {
@@ -140,7 +152,7 @@ func (r *run) ask(ctx context.Context, req *message.Request) (message.Message, e
 	switch code := Code(err); {
 	case err != nil && ctx.Err() != nil:
 		return message.Message{}, stopped(ctx)
-	case code == "other", code == "cancelled":
+	case code == "other", code == "cancelled", code == "sdk": // of a loop of the model's own
 		return message.Message{}, &OtherError{"model", err}
 	case err != nil:
 		return message.Message{}, err

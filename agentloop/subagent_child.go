@@ -80,7 +80,7 @@ func (l *Loop) useModel(name string) error {
 	}
 	for a := l; a != nil; a = a.tree.parent {
 		if a.Budget.Dollars > 0 && m.Prices == (Prices{}) {
-			return &SdkError{"configuration",
+			return &SdkError{SdkInvalidArgument,
 				fmt.Errorf("a budget in dollars needs the prices of the model %s, and there are none", name)}
 		}
 	}

@@ -96,7 +96,7 @@ func TestWithoutSpawning(t *testing.T) {
 // adds a field to Loop says here which it is.
 func TestInherited(t *testing.T) {
 	// Of each agent's own; a parent's budget counts for all, and of a reduction the policy is inherited.
-	own := []string{"ID", "Budget", "Store", "Reduction"}
+	own := []string{"ID", "Budget", "Store", "Reduction", "Steering"}
 	var sent []string
 	loop := &agentloop.Loop{
 		Tools: registry(t, writes("f", gives(`"`+strings.Repeat("x", 3000)+`"`))), System: "S",
@@ -202,7 +202,7 @@ func TestSubagentWithoutPrice(t *testing.T) {
 				return agentloop.NamedModel{Model: plays(looptest.Say("free"))}, nil
 			}}}
 	_, err := drain(loop.Run(t.Context(), user("go")))
-	if agentloop.SdkCode(err) != "configuration" {
+	if agentloop.SdkCode(err) != agentloop.SdkInvalidArgument {
 		t.Errorf("%v", err)
 	}
 	closed(t, loop)
@@ -236,7 +236,7 @@ func TestSubagentConfiguration(t *testing.T) {
 		"model":      {Agents: map[string]subagents.Definition{"x": {Model: "small"}}},
 	} {
 		loop := &agentloop.Loop{Model: plays(), Subagents: s}
-		if _, err := drain(loop.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != "configuration" {
+		if _, err := drain(loop.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != agentloop.SdkInvalidArgument {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

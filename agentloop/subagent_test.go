@@ -94,7 +94,7 @@ func TestNoSubagents(t *testing.T) {
 			t.Errorf("%+v", tools)
 		}
 		loop = &agentloop.Loop{Model: plays(), Tools: registry(t, reads(c.Name, nil))}
-		if _, err := drain(loop.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != "configuration" {
+		if _, err := drain(loop.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != agentloop.SdkInvalidArgument {
 			t.Errorf("%v", err)
 		}
 	}

@@ -52,9 +52,6 @@ func agentExit(err error) (code int, kind string, ok bool) {
 	if other, is := errors.AsType[*agentloop.OtherError](err); is && other.Where == "model" {
 		return exitProvider, "other", true
 	}
-	if agentloop.SdkCode(err) == "input" {
-		return exitUsage, "usage", true
-	}
 	if _, is := errors.AsType[*session.BusyError](err); is {
 		return exitInFlight, "in_flight", true
 	}

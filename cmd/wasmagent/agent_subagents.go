@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/sdk"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/agentloop/subagents"
 	"github.com/wasmagent/wasmagent/agentloop/tokens"
@@ -60,10 +61,11 @@ func (g *agent) recordSubagent(_ context.Context, of subagents.Lineage) (*agentl
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range s.Warnings() {
+	history, warnings := sdk.Recorded(s)
+	for _, w := range warnings {
 		g.heard.warn(s.Name() + ": " + w)
 	}
-	return &agentloop.Record{Store: s, History: g.unfinished(s), Close: s.Close}, nil
+	return &agentloop.Record{Store: s, History: history, Close: s.Close}, nil
 }
 
 // subagentsOwn is a session that cannot be gone on with by itself: its calls are recorded as those

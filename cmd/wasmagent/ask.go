@@ -30,8 +30,6 @@ func (a *app) inIsTerminal() bool {
 // ask asks the person at the terminal about a call: first what the host knows of the tool, then
 // what the model wants.
 func (t *agentTools) ask(ctx context.Context, q agentloop.Question) (agentloop.Answer, error) {
-	t.heard.asking.Lock()
-	defer t.heard.asking.Unlock()
 	lines := t.app.typedLines()
 	forgetTyped(t.app.in)
 	asked := time.Now() // what was typed before is no answer

@@ -17,8 +17,6 @@ type teller struct {
 	app    *app
 	stream bool // text goes to stdout as it is written, as in a chat
 
-	asking sync.Mutex // held while a question waits for its answer, and nothing is told
-
 	mu     sync.Mutex
 	open   bool  // stdout is in the middle of a line
 	failed error // of the last write
@@ -40,8 +38,6 @@ const (
 
 // event tells one event of a run. The last one is the outcome's.
 func (t *teller) event(ev message.Event) {
-	t.asking.Lock()
-	defer t.asking.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ev.Kind == message.TurnCompleted && ev.Agent == "" {
