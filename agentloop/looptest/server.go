@@ -37,9 +37,9 @@ type Asked struct {
 	Body   json.RawMessage
 }
 
-// Server is a model without a model: it speaks Chat Completions at URL/v1/chat/completions and
-// Anthropic's Messages at URL/v1/messages, streamed and not, and answers one request after another
-// with what it has been given. A request that the real APIs would refuse (a call without its
+// Server is a model without a model: it speaks Chat Completions at URL/v1/chat/completions, OpenAI's
+// Responses at URL/v1/responses and Anthropic's Messages at URL/v1/messages, streamed and not, and
+// answers one request after another with what it has been given. A request that the real APIs would refuse (a call without its
 // result, a missing limit) gets their status 400, and so does one too many.
 type Server struct {
 	URL string
@@ -54,6 +54,7 @@ func NewServer(tb testing.TB, answers ...Answer) *Server {
 	s := &Server{answers: answers}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.handler(openAI{}))
+	mux.HandleFunc("POST /v1/responses", s.handler(responses{}))
 	mux.HandleFunc("POST /v1/messages", s.handler(anthropic{}))
 	h := httptest.NewServer(mux)
 	s.URL = h.URL
@@ -71,7 +72,7 @@ func (s *Server) Asked() []Asked {
 	return slices.Clone(s.asked)
 }
 
-// api is one of the two that a server speaks.
+// api is one of those that a server speaks.
 type api interface {
 	// check reads a request and finds what the real API would refuse.
 	check(header http.Header, body []byte) (asked, error)

@@ -1,0 +1,129 @@
+package interchange
+
+import (
+	"slices"
+)
+
+// tree is how the lines of a file of Claude Code's hang together.
+type tree struct {
+	index  map[string]int // of a UUID: its line
+	below  map[int][]int  // of a line of the assistant's: those that go on with the same message
+	chosen map[int]bool   // the lines of the branch
+	side   bool           // the conversation is a subagent's, as in a file of its own
+	titled bool           // by a person
+}
+
+// plant finds out what follows from what.
+func (c *claudeReader) plant() {
+	c.index, c.below, c.chosen = map[string]int{}, map[int][]int{}, map[int]bool{}
+	c.side = true
+	for n := range c.list {
+		l := &c.list[n]
+		if _, twice := c.index[l.UUID]; !twice && l.UUID != "" {
+			c.index[l.UUID] = n
+		}
+		if l.talk() && !l.Sidechain {
+			c.side = false
+		}
+	}
+	for n := range c.list {
+		if c.continues(n) {
+			parent := c.index[c.list[n].Parent]
+			c.below[parent] = append(c.below[parent], n)
+		}
+	}
+}
+
+// continues tells of a line that goes on with the message of the line before: a model's response is
+// stored block by block.
+func (c *claudeReader) continues(n int) bool {
+	l := &c.list[n]
+	parent, ok := c.index[l.Parent]
+	if !ok || parent == n || !l.talk() || l.Type != "assistant" || l.said.ID == "" {
+		return false
+	}
+	before := &c.list[parent]
+	return before.talk() && before.Type == "assistant" && before.said.ID == l.said.ID &&
+		before.Sidechain == l.Sidechain
+}
+
+// newest is the line that was said last, or -1.
+func (c *claudeReader) newest() int {
+	leaf := -1
+	for n := range c.list {
+		l := &c.list[n]
+		if l.talk() && l.Sidechain == c.side && c.index[l.UUID] == n &&
+			(leaf < 0 || !l.Time.Before(c.list[leaf].Time.Time)) {
+			leaf = n
+		}
+	}
+	return leaf
+}
+
+// branch lists the lines that lead to a leaf, from the root, or from the last compaction: what that
+// has replaced is not sent to a model any more.
+func (c *claudeReader) branch(leaf int) (list []int, err error) {
+	for n, ok := leaf, true; ok; n, ok = c.index[c.list[n].Parent] {
+		if c.chosen[n] {
+			return nil, c.fail(n, "it follows from itself: the tree of parentUuid is a circle")
+		}
+		c.chosen[n] = true
+		list = append(list, n)
+	}
+	slices.Reverse(list)
+	return list, nil
+}
+
+// response lists the lines of one message, also those beside the branch: where a model makes several
+// calls, what follows hangs on one of them.
+func (c *claudeReader) response(lines []int) []int {
+	all := slices.Clone(lines)
+	for i := 0; i < len(all); i++ {
+		for _, n := range c.below[all[i]] {
+			if !c.chosen[n] {
+				c.chosen[n] = true
+				all = append(all, n)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// account tells of the lines that are no part of the conversation.
+func (c *claudeReader) account() {
+	compacted := map[int]bool{}
+	for n := range c.list {
+		if c.chosen[n] {
+			for at, ok := c.index[c.list[n].Logical]; ok && !compacted[at]; {
+				compacted[at] = true
+				l := &c.list[at]
+				if at, ok = c.index[l.Parent]; !ok {
+					at, ok = c.index[l.Logical]
+				}
+			}
+		}
+	}
+	used := map[int]bool{}
+	for _, list := range c.results {
+		for _, res := range list {
+			used[res.line] = used[res.line] || res.taken
+		}
+	}
+	side, old, other := 0, 0, 0
+	for n := range c.list {
+		l := &c.list[n]
+		switch {
+		case !l.talk() || c.chosen[n] || used[n]:
+		case l.Sidechain != c.side:
+			side++
+		case compacted[n]:
+			old++
+		default:
+			other++
+		}
+	}
+	c.note(side, "line", "lines", "of subagents")
+	c.note(old, "line", "lines", "that a compaction has replaced")
+	c.note(other, "line", "lines", "of other branches")
+}
