@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop/interchange"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -36,6 +37,10 @@ type (
 
 // InvalidSessionError is a stored session that breaks its own rules.
 type InvalidSessionError = session.InvalidError
+
+// InterchangeError is a session of another agent's that cannot be imported, or one that cannot be
+// exported.
+type InterchangeError = interchange.Error
 
 // NewToolError is a tool's failure in a few words.
 func NewToolError(tool, message string) *ToolError {
@@ -86,9 +91,6 @@ type OtherError struct {
 	Err   error
 }
 
-// InterchangeError is a session that could not be imported, exported or translated.
-type InterchangeError struct{ Err error }
-
 // ReductionError is a reversible reduction that cannot be undone as it was recorded. A model is
 // told of it when it asked for that by a tool.
 type ReductionError struct{ Err error }
@@ -129,9 +131,6 @@ func (e *SdkError) Unwrap() error { return e.Err }
 
 func (e *OtherError) Error() string { return fmt.Sprintf("%s: %v", e.Where, e.Err) }
 func (e *OtherError) Unwrap() error { return e.Err }
-
-func (e *InterchangeError) Error() string { return e.Err.Error() }
-func (e *InterchangeError) Unwrap() error { return e.Err }
 
 func (e *ReductionError) Error() string { return e.Err.Error() }
 func (e *ReductionError) Unwrap() error { return e.Err }

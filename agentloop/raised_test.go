@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/interchange"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
@@ -20,6 +21,10 @@ import (
 // raised has the variants that come up now, each by what a user or a model would do, and gives the
 // code of the error, or of the result that the model is told of.
 var raised = map[string]func(t *testing.T) string{
+	"Interchange": func(t *testing.T) string {
+		_, err := interchange.Read(strings.NewReader(`{"type":"user","uuid":"a","message":7}`), "")
+		return agentloop.Code(err)
+	},
 	"MissingApiKey": func(t *testing.T) string {
 		t.Setenv(openai.KeyVariable, "")
 		_, err := openai.New("m", nil)
@@ -76,7 +81,7 @@ var raised = map[string]func(t *testing.T) string{
 }
 
 // later names the variants whose behaviour does not exist yet.
-var later = []string{"Interchange", "SubagentDepthExceeded", "SubagentConcurrencyExceeded",
+var later = []string{"SubagentDepthExceeded", "SubagentConcurrencyExceeded",
 	"SubagentBackgroundPolicyMissing", "SubagentDefinitionNotFound", "SubagentNotFound",
 	"BackgroundJobConcurrencyExceeded", "BackgroundJobNotFound", "Reduction"}
 

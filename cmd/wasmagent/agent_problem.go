@@ -36,6 +36,7 @@ var agentExits = map[string]int{
 	"max_iterations":         exitStopped,
 	"context_limit_exceeded": exitStopped,
 	"invalid_session":        exitHost,
+	"interchange":            exitHost,
 	"sdk":                    exitHost,
 }
 
@@ -86,6 +87,9 @@ func (p *problem) addAgentError(err error) {
 	}
 	if e, ok := errors.AsType[*session.InvalidError](err); ok {
 		p.Path, p.Line = e.File, e.Line
+	}
+	if e, ok := errors.AsType[*agentloop.InterchangeError](err); ok {
+		p.Line = e.Line
 	}
 }
 
