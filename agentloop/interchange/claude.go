@@ -14,6 +14,7 @@ type claudeLine struct {
 	UUID      string          `json:"uuid"`
 	Parent    string          `json:"parentUuid"`
 	Logical   string          `json:"logicalParentUuid"` // behind a compaction
+	Leaf      string          `json:"leafUuid"`          // of a pointer
 	Sidechain bool            `json:"isSidechain"`       // a subagent's
 	Failed    bool            `json:"isApiErrorMessage"` // shown, and never sent to a model
 	Shown     bool            `json:"isVisibleInTranscriptOnly"`

@@ -11,12 +11,13 @@ type tree struct {
 	chosen map[int]bool   // the lines of the branch
 	side   bool           // the conversation is a subagent's, as in a file of its own
 	titled bool           // by a person
+	point  int            // the last line that says where the conversation goes on, or -1
 }
 
 // plant finds out what follows from what.
 func (c *claudeReader) plant() {
 	c.index, c.below, c.chosen = map[string]int{}, map[int][]int{}, map[int]bool{}
-	c.side = true
+	c.side, c.point = true, -1
 	for n := range c.list {
 		l := &c.list[n]
 		if _, twice := c.index[l.UUID]; !twice && l.UUID != "" {
@@ -27,6 +28,9 @@ func (c *claudeReader) plant() {
 		}
 	}
 	for n := range c.list {
+		if _, known := c.index[c.list[n].Leaf]; known && c.list[n].Type == claudePointer {
+			c.point = n
+		}
 		if c.continues(n) {
 			parent := c.index[c.list[n].Parent]
 			c.below[parent] = append(c.below[parent], n)
@@ -47,17 +51,33 @@ func (c *claudeReader) continues(n int) bool {
 		before.Sidechain == l.Sidechain
 }
 
-// newest is the line that was said last, or -1.
+// newest is the line that was said last, or -1. Somebody may have gone back before that; a line says
+// so, and counts until more is said.
 func (c *claudeReader) newest() int {
+	leaf := c.newestFrom(c.point + 1)
+	if leaf >= 0 || c.point < 0 {
+		return leaf
+	}
+	if at := c.index[c.list[c.point].Leaf]; c.main(at) {
+		return at
+	}
+	return c.newestFrom(0)
+}
+
+func (c *claudeReader) newestFrom(first int) int {
 	leaf := -1
-	for n := range c.list {
-		l := &c.list[n]
-		if l.talk() && l.Sidechain == c.side && c.index[l.UUID] == n &&
-			(leaf < 0 || !l.Time.Before(c.list[leaf].Time.Time)) {
+	for n := first; n < len(c.list); n++ {
+		if c.main(n) && (leaf < 0 || !c.list[n].Time.Before(c.list[leaf].Time.Time)) {
 			leaf = n
 		}
 	}
 	return leaf
+}
+
+// main tells of a line in which somebody speaks who takes part in the conversation itself.
+func (c *claudeReader) main(n int) bool {
+	l := &c.list[n]
+	return l.talk() && l.Sidechain == c.side && c.index[l.UUID] == n
 }
 
 // branch lists the lines that lead to a leaf, from the root, or from the last compaction: what that

@@ -15,6 +15,9 @@ const claudeVersion = "2.1.332"
 // claudeSystem is the line that keeps the system prompt. Claude Code has its own, and skips it.
 const claudeSystem = "wasmagent-system"
 
+// claudePointer is the line that says where the conversation goes on.
+const claudePointer = "last-prompt"
+
 // claude is the line of message n.
 func (w *writer) claude(n int, m *message.Message) []object {
 	if m.Role == message.System {
@@ -43,6 +46,19 @@ func (w *writer) claude(n int, m *message.Message) []object {
 		{"cwd", w.cwd}, {"sessionId", w.id}, {"version", claudeVersion}, {"gitBranch", ""},
 		{"type", kind}, {"message", said}, {"uuid", w.parent}, {"timestamp", w.stamp(m)},
 	}}
+}
+
+// point writes the line that tells Claude Code where the conversation goes on. Without it, one that
+// is in the file already would keep it from seeing what comes after.
+func (w *writer) point() {
+	prompt := ""
+	for i := range w.Messages {
+		if w.Messages[i].Role == message.User {
+			prompt = w.Messages[i].Text
+		}
+	}
+	w.lines = append(w.lines, encode(object{{"type", claudePointer}, {"lastPrompt", prompt},
+		{"leafUuid", w.parent}, {"sessionId", w.id}}))
 }
 
 func claudeResult(r *message.Result) object {

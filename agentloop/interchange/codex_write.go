@@ -25,7 +25,7 @@ func (w *writer) beginCodex() (said int) {
 	at := w.stamp(&none)
 	line := w.codexLine("session_meta", at, object{
 		{"id", w.id}, {"timestamp", at}, {"cwd", w.cwd}, {"originator", "wasmagent"},
-		{"cli_version", codexVersion}, {"source", "exec"}, {"model_provider", "openai"},
+		{"cli_version", codexVersion}, {"source", "exec"},
 	})
 	if m := &w.Messages[0]; m.Role == message.System {
 		line = append(line, field{ownField, difference(fields(&none), fields(m))})

@@ -81,8 +81,11 @@ func composeFrom(old [][]byte, f Format, c *Conversation) ([][]byte, error) {
 	if len(old) == 0 {
 		n = w.begin()
 	}
-	for ; n < len(c.Messages); n++ {
-		w.add(n)
+	for i := n; i < len(c.Messages); i++ {
+		w.add(i)
+	}
+	if f == ClaudeCode && len(old) > 0 && n < len(c.Messages) {
+		w.point()
 	}
 	if err := limited(w.lines, f); err != nil {
 		return nil, err

@@ -89,6 +89,8 @@ type asked struct {
 	Options struct {
 		Usage bool `json:"include_usage"`
 	} `json:"stream_options"`
+
+	n int // which of the server's requests it is, from 1
 }
 
 // event is one of a streamed answer. A string is sent as it is, anything else as JSON.
@@ -103,8 +105,9 @@ func (s *Server) handler(a api) http.HandlerFunc {
 		if err != nil {
 			return // the client is gone
 		}
-		answer := s.next(r, body)
+		answer, n := s.next(r, body)
 		req, err := a.check(r.Header, body)
+		req.n = n
 		switch {
 		case err != nil:
 			answer = &Answer{Status: http.StatusBadRequest, Text: err.Error()}
@@ -115,16 +118,15 @@ func (s *Server) handler(a api) http.HandlerFunc {
 	}
 }
 
-func (s *Server) next(r *http.Request, body []byte) *Answer {
+func (s *Server) next(r *http.Request, body []byte) (answer *Answer, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, Asked{r.URL.Path, r.Header.Clone(), body})
-	if len(s.answers) == 0 {
-		return nil
+	if len(s.answers) > 0 {
+		answer = &s.answers[0]
+		s.answers = s.answers[1:]
 	}
-	answer := s.answers[0]
-	s.answers = s.answers[1:]
-	return &answer
+	return answer, len(s.asked)
 }
 
 func (answer *Answer) write(w http.ResponseWriter, r *http.Request, a api, req asked) {

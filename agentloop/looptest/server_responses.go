@@ -48,16 +48,16 @@ func (responses) check(_ http.Header, body []byte) (asked, error) {
 }
 
 // items are what an answer says, each as it is when it is complete.
-func (responses) items(answer *Answer) []object {
+func (responses) items(req asked, answer *Answer) []object {
 	items := []object{}
 	if answer.Reasoning != "" {
-		items = append(items, object{"type": "reasoning", "id": "rs_1",
+		items = append(items, object{"type": "reasoning", "id": fmt.Sprintf("rs_%d", req.n),
 			"summary":           []object{{"type": "summary_text", "text": answer.Reasoning}},
 			"encrypted_content": signature})
 	}
 	if answer.Text != "" || len(answer.Calls) == 0 {
-		items = append(items, object{"type": "message", "id": "msg_1", "role": "assistant",
-			"status": "completed", "content": []object{
+		items = append(items, object{"type": "message", "id": fmt.Sprintf("msg_%d", req.n),
+			"role": "assistant", "status": "completed", "content": []object{
 				{"type": "output_text", "text": answer.Text, "annotations": []object{}}}})
 	}
 	for _, c := range answer.Calls {
@@ -68,7 +68,7 @@ func (responses) items(answer *Answer) []object {
 }
 
 func (responses) response(req asked, status string, output []object) object {
-	return object{"id": "resp_1", "object": "response", "created_at": 1700000000, "model": req.Model,
+	return object{"id": fmt.Sprintf("resp_%d", req.n), "object": "response", "created_at": 1700000000, "model": req.Model,
 		"status": status, "output": output, "error": nil, "incomplete_details": nil}
 }
 
@@ -80,7 +80,7 @@ func (responses) usage(u message.Usage) object {
 }
 
 func (r responses) whole(req asked, answer *Answer) any {
-	whole := r.response(req, "completed", r.items(answer))
+	whole := r.response(req, "completed", r.items(req, answer))
 	if answer.finish() == message.FinishLength {
 		whole["status"] = "incomplete"
 		whole["incomplete_details"] = object{"reason": "max_output_tokens"}
@@ -96,7 +96,7 @@ func (r responses) events(req asked, answer *Answer) []event {
 		list = append(list, event{kind, fields})
 	}
 	add("response.created", object{"response": r.response(req, "in_progress", []object{})})
-	for i, item := range r.items(answer) {
+	for i, item := range r.items(req, answer) {
 		add("response.output_item.added", object{"output_index": i, "item": r.begun(item)})
 		for _, piece := range r.grow(item) {
 			piece["output_index"], piece["item_id"] = i, item["id"]
