@@ -15,7 +15,7 @@ type codexReader struct {
 	open  *part // what the model is saying
 	model string
 
-	harness, undone, replaced, unknown int // counts of what is left out
+	harness, undone, replaced, sealed, unknown int // counts of what is left out
 }
 
 func (r *reader) readCodex() error {
@@ -27,7 +27,9 @@ func (r *reader) readCodex() error {
 	}
 	r.note(c.harness, "message", "messages", "of the program's own to the model")
 	r.note(c.replaced, "message", "messages", "that a compaction has replaced")
-	r.note(c.undone, "message", "messages", "that were rolled back")
+	r.note(c.undone, "message", "messages", "taken back")
+	r.note(c.sealed, "compaction", "compactions",
+		"that only its maker can read: what was said before it counts")
 	r.note(c.unknown, "item", "items", "of a kind that has no words here")
 	return nil
 }
@@ -142,6 +144,7 @@ func (c *codexReader) compacted(n int, l codexLine) error {
 	for _, raw := range p.History {
 		var i codexItem
 		if json.Unmarshal(raw, &i) == nil && i.Encrypted != "" && i.Type != "reasoning" {
+			c.sealed++
 			return nil
 		}
 	}

@@ -72,7 +72,8 @@ func (w *writer) codexSpoken(item func(any), m *message.Message) {
 	items := 0
 	for _, r := range m.Reasoning {
 		var s sealed
-		if r.Provider == openAI && json.Unmarshal(r.Opaque, &s) == nil && split(s.Item) != nil {
+		if r.Provider == openAI && json.Unmarshal(r.Opaque, &s) == nil &&
+			kindOf(s.Item) == "reasoning" {
 			item(s.Item)
 			items++
 		}

@@ -119,14 +119,3 @@ func (k *keptLine) text() []byte {
 	}
 	return k.Line
 }
-
-// encode gives the JSON of what always has one, as programs write it that are not about HTML.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err) // a mistake of this package: what it encodes is made of JSON
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}

@@ -96,6 +96,8 @@ func (p patch) apply(m *message.Message) error {
 			return fmt.Errorf("a call without an ID")
 		}
 	}
+	delete(changed.Meta, string(ClaudeCode))
+	delete(changed.Meta, string(Codex))
 	*m = changed
 	return nil
 }

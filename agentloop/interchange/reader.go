@@ -210,7 +210,7 @@ func paragraphs(texts []string) string {
 // picture stands in a text for something that is no text.
 func picture(kind, mime string, bytes int) string {
 	if mime == "" {
-		mime = "unknown"
+		return fmt.Sprintf("[%s, not shown]", kind)
 	}
-	return fmt.Sprintf("[%s, %s, %d bytes, which are not shown]", kind, mime, bytes)
+	return fmt.Sprintf("[%s, %s, %d bytes, not shown]", kind, mime, bytes)
 }

@@ -31,10 +31,9 @@ func Write(w io.Writer, f Format, c *Conversation) error {
 		return &Error{Format: f, Detail: "nothing has been said in it yet"}
 	}
 	lines, err := compose(f, c)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = w.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
 	}
-	_, err = w.Write(append(bytes.Join(lines, []byte("\n")), '\n'))
 	return err
 }
 
@@ -42,12 +41,12 @@ func Write(w io.Writer, f Format, c *Conversation) error {
 // the same, and new ones for the rest.
 func compose(f Format, c *Conversation) (lines [][]byte, err error) {
 	for _, n := range []int{len(c.Messages), lastTurn(c.Messages), 0} {
-		lines, err = composeFrom(keptLines(c.Messages[:n], f), f, c)
-		if err == nil {
-			return lines, nil
+		old := keptLines(c.Messages[:n], f)
+		if lines, err = composeFrom(old, f, c); err == nil || len(old) == 0 {
+			break
 		}
 	}
-	return nil, err
+	return lines, err
 }
 
 // lastTurn is where the last turn begins of those that have lines of a file.
@@ -82,28 +81,32 @@ func composeFrom(old [][]byte, f Format, c *Conversation) ([][]byte, error) {
 		n = w.begin()
 	}
 	for i := n; i < len(c.Messages); i++ {
-		w.add(i)
+		if err := w.add(i); err != nil {
+			return nil, err
+		}
 	}
 	if f == ClaudeCode && len(old) > 0 && n < len(c.Messages) {
 		w.point()
 	}
-	if err := limited(w.lines, f); err != nil {
-		return nil, err
+	err := limited(w.lines, f, limits{MaxLine, MaxFile, MaxLines})
+	if err == nil {
+		err = w.check()
 	}
-	return w.lines, w.check()
+	return w.lines, err
 }
 
-func limited(lines [][]byte, f Format) error {
-	size := 0
+// limited tells whether what was written can be read.
+func limited(lines [][]byte, f Format, max limits) error {
+	size := int64(0)
 	for _, line := range lines {
-		size += len(line) + 1
-		if len(line) > MaxLine {
-			return &Error{Format: f, Detail: fmt.Sprintf("a line would have more than %d bytes", MaxLine)}
+		size += int64(len(line)) + 1
+		if int64(len(line)) > max.line {
+			return &Error{Format: f, Detail: fmt.Sprintf("a line would have more than %d bytes", max.line)}
 		}
 	}
-	if size > MaxFile || len(lines) > MaxLines {
+	if size > max.file || len(lines) > max.lines {
 		return &Error{Format: f, Detail: fmt.Sprintf("the file would have more than %d bytes or %d lines",
-			MaxFile, MaxLines)}
+			max.file, max.lines)}
 	}
 	return nil
 }
@@ -115,30 +118,7 @@ type writer struct {
 	format  Format
 	id, cwd string // of the session, as the file has them
 	lines   [][]byte
-	names   map[string]string // of the tools of the last turn, by call
-}
-
-// object is one of JSON whose fields keep their order.
-type object []field
-
-type field struct {
-	name  string
-	value any
-}
-
-func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	for i, f := range o {
-		b.WriteByte("{,"[min(i, 1)])
-		b.Write(encode(f.name))
-		b.WriteByte(':')
-		b.Write(encode(f.value))
-	}
-	if len(o) == 0 {
-		b.WriteByte('{')
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	names   []string // of the tools whose results come next
 }
 
 // begin writes what stands before all messages, and tells how many of them that has said.
@@ -175,13 +155,16 @@ func (w *writer) stamp(m *message.Message) string {
 }
 
 // add writes message n, and beside its first line what a reader would not find in it.
-func (w *writer) add(n int) {
+func (w *writer) add(n int) error {
 	m := &w.Messages[n]
+	name := ""
 	if m.Role != message.Tool {
-		w.names = map[string]string{}
+		w.names = nil
 		for _, c := range m.Calls {
-			w.names[plain(c.ID)] = c.Name
+			w.names = append(w.names, plain(c.Name))
 		}
+	} else if len(w.names) > 0 {
+		name, w.names = w.names[0], w.names[1:]
 	}
 	said := w.claude
 	if w.format == Codex {
@@ -192,13 +175,20 @@ func (w *writer) add(n int) {
 	for i := range lines {
 		raw[i] = encode(lines[i])
 	}
-	own := difference(w.reread(raw), fields(m))
-	raw[0] = encode(append(lines[0], field{ownField, own}))
+	raw[0] = encode(append(lines[0], field{ownField, patch{}})) // which tells whose it is
+	if err := limited(raw, w.format, limits{MaxLine, MaxFile, MaxLines}); err != nil {
+		return err
+	}
+	if own := difference(w.reread(raw, name), fields(m)); len(own) > 0 {
+		raw[0] = encode(append(lines[0], field{ownField, own}))
+	}
 	w.lines = append(w.lines, raw...)
+	return nil
 }
 
-// reread is the message that lines give back by themselves.
-func (w *writer) reread(lines [][]byte) patch {
+// reread is the message that lines give back by themselves, and a result with its tool's name, which
+// its call gives.
+func (w *writer) reread(lines [][]byte, tool string) patch {
 	r := &reader{format: w.format, lines: lines, results: map[string][]*result{}}
 	read := r.readClaude
 	if w.format == Codex {
@@ -210,8 +200,8 @@ func (w *writer) reread(lines [][]byte) patch {
 	for _, p := range r.parts {
 		return fields(&p.Message)
 	}
-	for id, list := range r.results {
-		list[0].Result.Name = w.names[id]
+	for _, list := range r.results {
+		list[0].Result.Name = tool
 		return fields(&list[0].Message)
 	}
 	return nil
