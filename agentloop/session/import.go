@@ -15,6 +15,7 @@ func (d *Dir) Import(name, source string, m Meta, list []message.Message) (*Sess
 	if source == sourceOwn || !slices.Contains(sources, source) {
 		return nil, fmt.Errorf("sessions are not imported from %q", source)
 	}
+	m.Title = shorten(m.Title)
 	var text bytes.Buffer
 	var view history
 	for i := range list {
