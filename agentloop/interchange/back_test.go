@@ -114,12 +114,13 @@ func spoken(t *rapid.T) message.Message {
 		Finish: rapid.SampledFrom([]message.Finish{"", message.FinishStop, message.FinishCalls,
 			message.FinishPause, message.FinishOther}).Draw(t, "finish")}
 	if rapid.Bool().Draw(t, "usage") {
-		m.Usage = &message.Usage{Input: 9, Output: 2, Cached: int64(rapid.IntRange(0, 9).Draw(t, "cached")),
-			Reasoning: int64(rapid.IntRange(0, 2).Draw(t, "thought"))}
+		m.Usage = &message.Usage{Input: 9, Output: 2, Cached: rapid.Int64Range(0, 9).Draw(t, "cached"),
+			Reasoning: rapid.Int64Range(0, 2).Draw(t, "thought")}
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "calls") {
 		m.Calls = append(m.Calls, message.Call{
-			ID:   rapid.SampledFrom([]string{"a", "b", "c.1", "c_1", "é", strings.Repeat("x", 70)}).Draw(t, "id"),
+			ID: rapid.SampledFrom([]string{"a", "b", "c.1", "c_1", "é",
+				strings.Repeat("x", 70)}).Draw(t, "id"),
 			Name: rapid.SampledFrom([]string{"f", "mcp.g/h", strings.Repeat("n", 65)}).Draw(t, "name"),
 			Arguments: rapid.SampledFrom([]string{"", "{}", `{"a": 12345678901234567890}`, `{"a":`, "[1]",
 				"null", `{"b":1,"a":1.0,"<":"&"}`, " {\n} "}).Draw(t, "arguments")})
@@ -166,10 +167,11 @@ func TestChanged(t *testing.T) {
 		list []message.Message
 		kept string
 	}{
-		"a fork":               {in.Messages[:2], first},
-		"a fork in a turn":     {in.Messages[:3], first + strings.SplitAfter(text, "\n")[3]},
-		"the end rewritten":    {append(slices.Clone(in.Messages[:3]), said("W")), first},
-		"a message rewritten":  {append([]message.Message{{Role: message.User, Text: "secret, gone"}}, in.Messages[1:]...), ""},
+		"a fork":            {in.Messages[:2], first},
+		"a fork in a turn":  {in.Messages[:3], first + strings.SplitAfter(text, "\n")[3]},
+		"the end rewritten": {append(slices.Clone(in.Messages[:3]), said("W")), first},
+		"a message rewritten": {append([]message.Message{{Role: message.User, Text: "secret, gone"}},
+			in.Messages[1:]...), ""},
 		"the middle taken out": {slices.Concat(in.Messages[:1], in.Messages[3:]), ""},
 	} {
 		c := in.Conversation

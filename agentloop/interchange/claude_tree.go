@@ -38,8 +38,8 @@ func (c *claudeReader) plant() {
 	}
 }
 
-// continues tells of a line that goes on with the message of the line before: a model's response is
-// stored block by block.
+// continues tells of a line that goes on with the message of the line before: a model's response
+// is stored block by block.
 func (c *claudeReader) continues(n int) bool {
 	l := &c.list[n]
 	parent, ok := c.index[l.Parent]
@@ -51,8 +51,8 @@ func (c *claudeReader) continues(n int) bool {
 		before.Sidechain == l.Sidechain
 }
 
-// newest is the line that was said last, or -1. Somebody may have gone back before that; a line says
-// so, and counts until more is said.
+// newest is the line that was said last, or -1. Somebody may have gone back before that; a line
+// says so, and counts until more is said.
 func (c *claudeReader) newest() int {
 	leaf := c.newestFrom(c.point + 1)
 	if leaf >= 0 || c.point < 0 {
@@ -94,8 +94,8 @@ func (c *claudeReader) branch(leaf int) (list []int, err error) {
 	return list, nil
 }
 
-// response lists the lines of one message, also those beside the branch: where a model makes several
-// calls, what follows hangs on one of them.
+// response lists the lines of one message, also those beside the branch: where a model makes
+// several calls, what follows hangs on one of them.
 func (c *claudeReader) response(lines []int) []int {
 	all := slices.Clone(lines)
 	for i := 0; i < len(all); i++ {

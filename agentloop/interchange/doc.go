@@ -6,16 +6,16 @@
 //
 // # Reading
 //
-// A reader is lenient. What it does not know, be it a field, a line or a kind of line, it keeps: each
-// message carries the lines that it was read from in its Meta, under the name of the format, and
-// lines that belong to no message go with the one before them. Meta is stored with a session and
-// never sent to a provider. [Imported].Notes says what is kept and not part of the conversation:
-// branches that were left, subagents, what a compaction has replaced.
+// A reader is lenient. What it does not know, be it a field, a line or a kind of line, it keeps:
+// each message carries the lines that it was read from in its Meta, under the name of the format,
+// and lines that belong to no message go with the one before them. Meta is stored with a session
+// and never sent to a provider. [Imported].Notes says what is kept and not part of the
+// conversation: branches that were left, subagents, what a compaction has replaced.
 //
-// What cannot be said is an [*Error] that names the line: a message whose shape is not known, a line
-// that is too long, a circle where a tree should be. Results are put in the order of their calls,
-// and a call without one gets the result [message.Unknown]. So what Read gives always passes
-// [message.Check].
+// What cannot be said is an [*Error] that names the line: a message whose shape is not known, a
+// line that is too long, a circle where a tree should be. Results are put in the order of their
+// calls, and a call without one gets the result [message.Unknown]. So what Read gives always
+// passes [message.Check].
 //
 // # Writing
 //

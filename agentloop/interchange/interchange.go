@@ -63,8 +63,8 @@ type Imported struct {
 	sourced []bool // which messages are in the file; the others were made up
 }
 
-// Read reads a session file. Its format is found out where none is given. The error is an *Error, or
-// r's.
+// Read reads a session file. Its format is found out where none is given. The error is an *Error,
+// or r's.
 func Read(r io.Reader, f Format) (*Imported, error) {
 	lines, err := readLines(r, limits{MaxLine, MaxFile, MaxLines})
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is expected anew")
 
-// TestRead holds what files say against what is expected, and has them written again: byte for byte.
+// TestRead holds what files say against what is expected, and has them written again, byte for
+// byte.
 func TestRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/read/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -45,7 +46,8 @@ func TestRead(t *testing.T) {
 			if want := string(a.Files[1].Data); have != want {
 				t.Errorf("have\n%s\nwant\n%s", have, want)
 			}
-			if !strings.HasPrefix(t.Name(), "TestRead/"+string(in.Format[:5])) {
+			kind, _, _ := strings.Cut(filepath.Base(file), "_")
+			if !strings.HasPrefix(string(in.Format), kind) {
 				t.Errorf("it is taken for one of %s", in.Format)
 			}
 			if have := written(t, in.Format, &in.Conversation); have != string(a.Files[0].Data) {
@@ -110,56 +112,25 @@ func sameMessages(t testing.TB, have, want []message.Message) {
 	}
 }
 
-// claudeText and codexText are files that are all right.
-const (
-	claudeText = `{"type":"user","uuid":"u","message":{"role":"user","content":"x"}}` + "\n"
-	codexText  = `{"type":"response_item","payload":{"type":"message","role":"user","content":"x"}}` + "\n"
-)
+// claudeText is a file that is all right.
+const claudeText = `{"type":"user","uuid":"u","message":{"role":"user","content":"x"}}` + "\n"
 
 func TestRefused(t *testing.T) {
-	claude := func(line string) string { return claudeText + line }
-	codex := func(payload string) string {
-		return codexText + `{"type":"response_item","payload":` + payload + `}`
+	a, err := txtar.ParseFile("testdata/refused.txtar")
+	if err != nil {
+		t.Fatal(err)
 	}
-	const call = `"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":` +
-		`[{"type":"tool_use","id":"c","name":"f","input":{}}]}`
-	for name, tt := range map[string]struct {
-		text, want string
-		line       int
-	}{
-		"nothing":       {"", "neither a session of Claude Code nor one of Codex", 0},
-		"something":     {`{"a":1}`, "neither a session", 0},
-		"no talk":       {`{"type":"summary","leafUuid":"a"}`, "no conversation", 0},
-		"only meta":     {`{"type":"session_meta","payload":{"id":"x"}}`, "no conversation", 0},
-		"not UTF-8":     {claudeText + "\xff\n", "not UTF-8", 2},
-		"a circle":      {`{"type":"user","uuid":"u","parentUuid":"u","message":{}}`, "a circle", 1},
-		"a message":     {claude(`{"type":"user","uuid":"v","message":7}`), "unknown shape", 2},
-		"a flag":        {claude(`{"type":"user","uuid":"v","isSidechain":7}`), "unknown shape", 2},
-		"a block":       {claude(`{"type":"user","uuid":"v","message":{"content":[7]}}`), "unknown shape", 2},
-		"content":       {claude(`{"type":"user","uuid":"v","message":{"content":7}}`), "unknown shape", 2},
-		"a result":      {claude(`{"type":"user","uuid":"v","message":{"content":[{"type":"tool_result","content":7}]}}`), "unknown shape", 2},
-		"no ID":         {claude(`{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":[{"type":"tool_use","name":"f"}]}}`), "call 1 has no ID", 2},
-		"a role":        {claude(`{"type":"user","uuid":"v","wasmagent":{"role":"nobody"}}`), `the unknown role "nobody"`, 2},
-		"own field":     {claude(`{"type":"user","uuid":"v","wasmagent":{"text":7}}`), "does not fit", 2},
-		"an outcome":    {claude("{" + call + "}\n" + `{"type":"user","uuid":"v","parentUuid":"a","message":{"content":[{"type":"tool_result","tool_use_id":"c"}]},"wasmagent":{"result":{"outcome":"maybe"}}}`), `the unknown outcome "maybe"`, 3},
-		"a call's ID":   {claude(`{` + call + `,"wasmagent":{"calls":[{"name":"f"}]}}`), "a call without an ID", 2},
-		"out of order":  {claude(`{` + call + `,"wasmagent":{"calls":[{"id":"d","name":"f"}]}}`), `result of call "c", which is not`, 0},
-		"an item":       {codex(`7`), "unknown shape", 2},
-		"items":         {codex(`{"type":"message","content":{}}`), "unknown shape", 2},
-		"an output":     {codex(`{"type":"function_call_output","output":7}`), "unknown shape", 2},
-		"an object":     {codex(`{"type":"function_call_output","output":{"content":7}}`), "unknown shape", 2},
-		"a line":        {codexText + `{"type":"response_item","payload":{},"ordinal":"x"}`, "unknown shape", 2},
-		"a compaction":  {codexText + `{"type":"compacted","payload":{"message":7}}`, "unknown shape", 2},
-		"its history":   {codexText + `{"type":"compacted","payload":{"replacement_history":[7]}}`, "unknown shape", 2},
-		"no name":       {codex(`{"type":"function_call","call_id":"c"}`), "no ID or no name", 2},
-		"a stray call":  {codex(`{"type":"function_call","call_id":"c","name":"f","arguments":7}`), "unknown shape", 2},
-		"two objects":   {strings.Repeat("[", MaxDepth+1), "inside each other", 1},
-		"a second root": {claude(`{"type":"user","uuid":"v","wasmagent":{"role":"system"}}`) + "\n" + `{"type":"user","uuid":"w","parentUuid":"v","message":{"content":"x"}}` + "\n" + `{"type":"user","uuid":"y","parentUuid":"w","wasmagent":{"role":"system"}}`, "a system prompt that is not", 0},
-	} {
-		_, err := Read(strings.NewReader(tt.text), "")
-		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), tt.want) || e.Line != tt.line {
-			t.Errorf("%s: have %v, want line %d: %s", name, err, tt.line, tt.want)
+	cases := append(a.Files, txtar.File{Name: "nothing", Data: []byte("0 neither\n")},
+		txtar.File{Name: "not UTF-8", Data: []byte("2 not UTF-8\n" + claudeText + "\xff\n")},
+		txtar.File{Name: "too deep", Data: []byte("1 inside each other\n" +
+			strings.Repeat("[", MaxDepth+1))})
+	for _, tt := range cases {
+		expected, text, _ := strings.Cut(string(tt.Data), "\n")
+		line, want, _ := strings.Cut(expected, " ")
+		_, err := Read(strings.NewReader(text), "")
+		e, ok := errors.AsType[*Error](err)
+		if !ok || !strings.Contains(err.Error(), want) || fmt.Sprint(e.Line) != line {
+			t.Errorf("%s: have %v, want line %s: %s", tt.Name, err, line, want)
 		}
 	}
 }
@@ -187,7 +158,8 @@ func TestLimits(t *testing.T) {
 		strings.Repeat("a", 10): "", strings.Repeat("a", 11): "line 1: more than 10 bytes",
 		"123456789\n123456789\n": "", "1234567890\n123456789\n": "the session: more than 20 bytes",
 		"1234567890\n123456789": "", "1234567890\n1234567890": "the session: more than 20 bytes",
-		"\n\n\n": "", "\n\n\n\n": "the session: more than 3 lines", "\n\n\nx": "the session: more than 3 lines",
+		"\n\n\n": "", "\n\n\n\n": "the session: more than 3 lines",
+		"\n\n\nx": "the session: more than 3 lines",
 	} {
 		lines, err := readLines(strings.NewReader(text), max)
 		have := ""

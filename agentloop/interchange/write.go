@@ -37,8 +37,8 @@ func Write(w io.Writer, f Format, c *Conversation) error {
 	return err
 }
 
-// compose gives the lines of a file: those that the messages were read from as far as they still say
-// the same, and new ones for the rest.
+// compose gives the lines of a file: those that the messages were read from as far as they still
+// say the same, and new ones for the rest.
 func compose(f Format, c *Conversation) (lines [][]byte, err error) {
 	for _, n := range []int{len(c.Messages), lastTurn(c.Messages), 0} {
 		old := keptLines(c.Messages[:n], f)
@@ -186,8 +186,8 @@ func (w *writer) add(n int) error {
 	return nil
 }
 
-// reread is the message that lines give back by themselves, and a result with its tool's name, which
-// its call gives.
+// reread is the message that lines give back by themselves, and a result with its tool's name,
+// which its call gives.
 func (w *writer) reread(lines [][]byte, tool string) patch {
 	r := &reader{format: w.format, lines: lines, results: map[string][]*result{}}
 	read := r.readClaude

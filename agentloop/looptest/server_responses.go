@@ -68,7 +68,8 @@ func (responses) items(req asked, answer *Answer) []object {
 }
 
 func (responses) response(req asked, status string, output []object) object {
-	return object{"id": fmt.Sprintf("resp_%d", req.n), "object": "response", "created_at": 1700000000, "model": req.Model,
+	return object{"id": fmt.Sprintf("resp_%d", req.n), "object": "response",
+		"created_at": 1700000000, "model": req.Model,
 		"status": status, "output": output, "error": nil, "incomplete_details": nil}
 }
 

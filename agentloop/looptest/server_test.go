@@ -37,8 +37,8 @@ func TestServerRefuses(t *testing.T) {
 			"the calls [a] have the results []"},
 		"a list":   {responses, `[]`, "cannot unmarshal"},
 		"no input": {responses, `{"model":"m"}`, "are required"},
-		"a kept response": {responses, `{"model":"m","previous_response_id":"r","input":[{"role":"user",` +
-			`"content":"x"}]}`, "the whole input"},
+		"a kept response": {responses, `{"model":"m","previous_response_id":"r",` +
+			`"input":[{"role":"user","content":"x"}]}`, "the whole input"},
 		"no role": {responses, `{"model":"m","input":[{"content":"x"}]}`, "without a role"},
 		"half a call": {responses, `{"model":"m","input":[{"type":"function_call","name":"f",` +
 			`"arguments":"{"}]}`, "a call that is none"},

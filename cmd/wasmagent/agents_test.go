@@ -27,8 +27,10 @@ type agentCLI struct {
 	start           []string // to begin with a prompt
 	resume          func(id string) []string
 	file            func(id string) string // where a session is
-	clean           func(path string) string
 }
+
+// openAgentCLI gives an agent that asks a model at a URL.
+type openAgentCLI func(t *testing.T, program, url string) *agentCLI
 
 func claudeCode(t *testing.T, program, url string) *agentCLI {
 	c := &agentCLI{program: program, format: "claude-code", home: t.TempDir(), work: t.TempDir(),
@@ -89,13 +91,13 @@ func (c *agentCLI) run(t *testing.T, args []string, prompt string) string {
 	return string(out)
 }
 
-// newest is the only session file of the agent's home, or the one of an ID.
+// only is the only session file of the agent's home.
 func (c *agentCLI) only(t *testing.T) string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir(c.home, func(path string, _ os.DirEntry, err error) error {
 		base := filepath.Base(path)
-		if strings.HasSuffix(base, ".jsonl") && base != "history.jsonl" && base != "session_index.jsonl" {
+		if strings.HasSuffix(base, ".jsonl") && base != "history.jsonl" {
 			found = append(found, path)
 		}
 		return err
@@ -126,7 +128,8 @@ func ours(t *testing.T, home string, args ...string) string {
 // told is what a session says, without what only one side keeps.
 func told(t *testing.T, home, name string) (list []message.Message) {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(ours(t, home, "sessions", "show", name, "-o", "jsonl")), "\n")
+	shown := ours(t, home, "sessions", "show", name, "-o", "jsonl")
+	lines := strings.Split(strings.TrimSpace(shown), "\n")
 	for _, line := range lines[1:] {
 		var m message.Message
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
@@ -138,31 +141,26 @@ func told(t *testing.T, home, name string) (list []message.Message) {
 	return list
 }
 
-const ownSession = `{"format":"wasmagent.session","version":1,"source":"wasmagent","id":"01a22e00-0000-7000-8000-000000000001","created":"2026-01-02T03:04:05Z"}
-{"role":"user","text":"Pack for the trip to Ålesund.","time":"2026-01-02T03:04:06Z"}
-{"role":"assistant","text":"I look at the weather, twice.","reasoning":[{"text":"Rain?"}],"calls":[{"id":"call-1.a","name":"weather","arguments":"{\"city\": \"Ålesund\", \"id\": 12345678901234567890}"},{"id":"call-1.b","name":"weather","arguments":""}],"finish":"tool_calls","usage":{"input":12,"output":5},"model":"script:x","time":"2026-01-02T03:04:07Z"}
-{"role":"tool","result":{"call_id":"call-1.a","name":"weather","outcome":"ok","text":"It rains."},"time":"2026-01-02T03:04:08Z"}
-{"role":"tool","result":{"call_id":"call-1.b","name":"weather","outcome":"unknown","text":"interrupted: the tool may or may not have run","code":"tool"},"time":"2026-01-02T03:04:08Z"}
-{"role":"assistant","text":"An umbrella.","finish":"stop","model":"script:x","time":"2026-01-02T03:04:09Z"}
-`
-
 // TestRealAgents has sessions go from here to real agents, and back. The model that those ask is a
 // scripted server. ".ci/long agents" fetches them and runs this.
 func TestRealAgents(t *testing.T) {
-	programs := map[string]func(*testing.T, string, string) *agentCLI{
-		"WASMAGENT_CLAUDE": claudeCode, "WASMAGENT_CODEX": codexCLI}
 	if os.Getenv("WASMAGENT_COMMAND") == "" {
 		t.Skip("NO REAL AGENT HAS RESUMED A SESSION: .ci/long agents has them do it")
 	}
-	for variable, make := range programs {
-		program := os.Getenv(variable)
-		t.Run(strings.TrimPrefix(variable, "WASMAGENT_")+" resumes", func(t *testing.T) {
+	for _, agent := range []struct {
+		name, program string
+		open          openAgentCLI
+	}{
+		{"Claude Code", os.Getenv("WASMAGENT_CLAUDE"), claudeCode},
+		{"Codex", os.Getenv("WASMAGENT_CODEX"), codexCLI},
+	} {
+		t.Run(agent.name+" resumes", func(t *testing.T) {
 			server := looptest.NewServer(t, looptest.Answer{Text: "Boots, too."},
 				looptest.Answer{Text: "And a map."})
-			agentResumes(t, make(t, program, server.URL), server)
+			agentResumes(t, agent.open(t, agent.program, server.URL), server)
 		})
-		t.Run(strings.TrimPrefix(variable, "WASMAGENT_")+" begins", func(t *testing.T) {
-			agentBegins(t, program, make)
+		t.Run(agent.name+" begins", func(t *testing.T) {
+			agentBegins(t, agent.program, agent.open)
 		})
 	}
 }
@@ -171,7 +169,11 @@ func TestRealAgents(t *testing.T) {
 // agent go on once more.
 func agentResumes(t *testing.T, c *agentCLI, server *looptest.Server) {
 	home := t.TempDir()
-	put(t, filepath.Join(home, ".local/state/wasmagent/sessions/trip.jsonl"), ownSession)
+	trip, err := os.ReadFile(filepath.Join("testdata", "agents.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(home, ".local/state/wasmagent/sessions/trip.jsonl"), string(trip))
 	const id = "01a22e00-0000-7000-8000-000000000001"
 	file := c.file(id)
 	export := func(name string) string {
@@ -215,9 +217,8 @@ func agentResumes(t *testing.T, c *agentCLI, server *looptest.Server) {
 }
 
 // agentBegins has the agent make a session with calls of its own tools, and imports that.
-func agentBegins(t *testing.T, program string,
-	make func(*testing.T, string, string) *agentCLI) {
-	probe := make(t, program, "")
+func agentBegins(t *testing.T, program string, open openAgentCLI) {
+	probe := open(t, program, "")
 	call := func(id string) message.Call {
 		return message.Call{ID: id, Name: probe.tool, Arguments: probe.arguments}
 	}
@@ -225,7 +226,7 @@ func agentBegins(t *testing.T, program string,
 		looptest.Answer{Text: "I say hello.", Reasoning: "Hm.",
 			Calls: []message.Call{call("call_1"), call("call_2")}},
 		looptest.Answer{Text: "Done."})
-	c := make(t, program, server.URL)
+	c := open(t, program, server.URL)
 	t.Log(c.run(t, c.start, "Say hello twice."))
 	home := t.TempDir()
 	t.Log(ours(t, home, "sessions", "import", c.only(t), "--as", "theirs"))
@@ -253,12 +254,8 @@ func knows(t *testing.T, server *looptest.Server, requests int, texts ...string)
 		t.Fatalf("%d requests, want %d", len(asked), requests)
 	}
 	body := string(asked[requests-1].Body)
-	at := 0
-	for _, text := range texts[:1] {
-		at = strings.Index(body, text)
-	}
 	for _, text := range texts {
-		if !strings.Contains(body[max(at, 0):], text) {
+		if !strings.Contains(body, text) {
 			t.Errorf("the agent does not tell its model %q:\n%s", text, body)
 		}
 	}

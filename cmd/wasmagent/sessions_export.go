@@ -18,9 +18,9 @@ func (a *app) sessionsExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export NAME",
 		Short: "Write a session as a file that Claude Code or Codex resumes",
-		Long: `Write a session as a file of Claude Code's or Codex's, to stdout or to a new file. All of it
-is written, whatever a model was last shown of it. A session that was imported from the same agent
-is written with the very lines that it came with, and new ones for what was said since.
+		Long: `Write a session as a file of Claude Code's or Codex's, to stdout or to a new file. All of
+it is written, whatever a model was last shown of it. A session that was imported from the same
+agent is written with the very lines that it came with, and new ones for what was said since.
 
 The other agent finds it where its own files are:
   claude-code   ~/.claude/projects/FOLDER/ID.jsonl, then "claude --resume ID"; FOLDER is the working
@@ -48,7 +48,8 @@ The other agent finds it where its own files are:
 	return cmd
 }
 
-func (a *app) exportSession(dir *session.Dir, name string, f interchange.Format, file string) error {
+func (a *app) exportSession(dir *session.Dir, name string, f interchange.Format,
+	file string) error {
 	t, err := dir.Read(name)
 	if err != nil {
 		return err
