@@ -199,8 +199,9 @@ func said(text string) message.Message {
 // TestCannot has conversations that no file could give back.
 func TestCannot(t *testing.T) {
 	for name, list := range map[string][]message.Message{
-		"no result":     {{Role: message.Assistant, Calls: []message.Call{{ID: "a", Name: "f"}}}},
-		"a stray one":   {{Role: message.Tool, Result: &message.Result{CallID: "a", Outcome: message.OK}}},
+		"no result": {{Role: message.Assistant, Calls: []message.Call{{ID: "a", Name: "f"}}}},
+		"a stray one": {{Role: message.Tool, Result: &message.Result{CallID: "a",
+			Outcome: message.OK}}},
 		"nobody":        {{Role: "nobody"}},
 		"no such role":  {said("x"), {Role: message.System, Text: "x"}},
 		"no name":       {{Role: message.Assistant, Calls: []message.Call{{Name: "f"}}}},

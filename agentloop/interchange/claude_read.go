@@ -53,7 +53,7 @@ func (l *claudeLine) talk() bool {
 func (c *claudeReader) readLine(n int) error {
 	l := &c.list[n]
 	err := json.Unmarshal(c.lines[n], l)
-	c.seen(n, l.Time.Time)
+	c.seen(n, l.Time.Time, err)
 	switch {
 	case l.Type == claudeSystem && l.Own != nil && len(c.parts) == 0:
 		c.parts = append(c.parts, &part{lines: []int{n}, patch: l.Own})

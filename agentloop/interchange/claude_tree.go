@@ -124,17 +124,11 @@ func (c *claudeReader) account() {
 			}
 		}
 	}
-	used := map[int]bool{}
-	for _, list := range c.results {
-		for _, res := range list {
-			used[res.line] = used[res.line] || res.taken
-		}
-	}
 	side, old, other := 0, 0, 0
 	for n := range c.list {
 		l := &c.list[n]
 		switch {
-		case !l.talk() || c.chosen[n] || used[n]:
+		case !l.talk() || c.chosen[n] || c.taken[n]:
 		case l.Sidechain != c.side:
 			side++
 		case compacted[n]:

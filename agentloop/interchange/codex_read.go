@@ -37,7 +37,7 @@ func (r *reader) readCodex() error {
 func (c *codexReader) line(n int) error {
 	var l codexLine
 	err := json.Unmarshal(c.lines[n], &l)
-	c.seen(n, l.Time.Time)
+	c.seen(n, l.Time.Time, err)
 	if c.out.ordinal = l.Ordinal; l.Payload == nil {
 		l.Payload = c.lines[n]
 		if l.Type != "" {

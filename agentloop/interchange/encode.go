@@ -13,6 +13,9 @@ type field struct {
 	value any
 }
 
+// compact is JSON without needless space.
+type compact []byte
+
 // encode gives the JSON of what always has one, as programs write it that are not about HTML.
 func encode(v any) []byte {
 	var b bytes.Buffer
@@ -32,6 +35,8 @@ func appendJSON(b *bytes.Buffer, v any) {
 			appendJSON(b, f.value)
 		}
 		b.WriteByte('}')
+	case compact:
+		b.Write(v)
 	case []object:
 		appendList(b, v)
 	case []any:

@@ -80,7 +80,7 @@ func parse(lines [][]byte, f Format) (*Imported, error) {
 				"say which, if it is one"}
 		}
 	}
-	r := &reader{format: f, lines: lines, results: map[string][]*result{}}
+	r := newReader(f, lines)
 	var err error
 	switch f {
 	case ClaudeCode:

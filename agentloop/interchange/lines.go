@@ -103,13 +103,14 @@ type keptLine struct {
 	Line json.RawMessage `json:"line"`
 }
 
-func keep(n int, line []byte) keptLine {
-	var compact bytes.Buffer
-	if len(line) > 0 && line[0] == '{' && json.Compact(&compact, line) == nil &&
-		bytes.Equal(compact.Bytes(), line) {
-		return keptLine{n, line}
+// keep gives the form of a keptLine.
+func keep(n int, line []byte) object {
+	var tight bytes.Buffer
+	if bytes.HasPrefix(line, []byte("{")) && json.Compact(&tight, line) == nil &&
+		bytes.Equal(tight.Bytes(), line) {
+		return object{{"n", n}, {"line", compact(line)}}
 	}
-	return keptLine{n, encode(string(line))}
+	return object{{"n", n}, {"line", string(line)}}
 }
 
 func (k *keptLine) text() []byte {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,9 @@ type reader struct {
 	account func()               // tells what a format leaves out; nil: nothing
 	broken  int                  // lines that are no JSON
 
-	unanswered int // calls
+	taken      map[int]bool // the lines whose results have found their calls
+	orphans    int          // results that have not
+	unanswered int          // calls without one
 	out        Imported
 }
 
@@ -37,7 +40,6 @@ type result struct {
 	message.Message
 	line  int
 	patch patch
-	taken bool
 	aside bool // what it belongs to may be no part of the conversation
 }
 
@@ -49,6 +51,10 @@ func (s *stamp) UnmarshalJSON(b []byte) error {
 		s.Time = time.Time{}
 	}
 	return nil
+}
+
+func newReader(f Format, lines [][]byte) *reader {
+	return &reader{format: f, lines: lines, results: map[string][]*result{}, taken: map[int]bool{}}
 }
 
 func (r *reader) fail(line int, format string, args ...any) error {
@@ -66,9 +72,9 @@ func (r *reader) note(n int, one, many, why string) {
 	}
 }
 
-// seen takes note of line n as such.
-func (r *reader) seen(n int, at time.Time) {
-	if len(bytes.TrimSpace(r.lines[n])) > 0 && !json.Valid(r.lines[n]) {
+// seen takes note of line n as such, and of how reading it ended.
+func (r *reader) seen(n int, at time.Time, err error) {
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok && len(bytes.TrimSpace(r.lines[n])) > 0 {
 		r.broken++
 	}
 	if !at.IsZero() && (r.out.Created.IsZero() || at.Before(r.out.Created)) {
@@ -109,7 +115,7 @@ func (r *reader) finish() (*Imported, error) {
 	if r.account != nil {
 		r.account()
 	}
-	r.orphans()
+	r.accountAll()
 	if err := message.Check(r.out.Messages); err != nil {
 		return nil, &Error{Format: r.format, Detail: err.Error()}
 	}
@@ -120,13 +126,18 @@ func (r *reader) finish() (*Imported, error) {
 
 // take finds the result of a call, which must come after it.
 func (r *reader) take(c message.Call, after int) (*result, []int) {
-	for _, res := range r.results[c.ID] {
-		if !res.taken && res.line >= after {
-			res.taken = true
-			res.Result.Name = c.Name
-			return res, []int{res.line}
-		}
+	list := r.results[c.ID]
+	for len(list) > 0 && list[0].line < after {
+		r.orphan(list[0])
+		list = list[1:]
 	}
+	if len(list) > 0 {
+		res := list[0]
+		r.results[c.ID], r.taken[res.line] = list[1:], true
+		res.Result.Name = c.Name
+		return res, []int{res.line}
+	}
+	r.results[c.ID] = nil
 	r.unanswered++
 	return &result{Message: message.Message{Role: message.Tool, Result: &message.Result{
 		CallID: c.ID, Name: c.Name, Outcome: message.Unknown,
@@ -150,36 +161,40 @@ func (r *reader) add(m message.Message, p patch, lines, holder []int) error {
 	return nil
 }
 
-func (r *reader) orphans() {
-	n := 0
+// orphan counts a result that no call of the conversation has.
+func (r *reader) orphan(res *result) {
+	if !res.aside {
+		r.orphans++
+	}
+}
+
+// accountAll tells of what is the same in all formats.
+func (r *reader) accountAll() {
 	for _, list := range r.results {
 		for _, res := range list {
-			if !res.taken && !res.aside {
-				n++
-			}
+			r.orphan(res)
 		}
 	}
 	r.note(r.broken, "line", "lines", "of no JSON")
-	r.note(n, "result", "results", "of no call of the conversation")
+	r.note(r.orphans, "result", "results", "of no call of the conversation")
 	r.note(r.unanswered, "call", "calls",
 		"without a result: it may or may not have run, and counts as unknown")
 }
 
 // keep gives each line to its message, or to the one before it in the file.
 func (r *reader) keep(holder []int) {
-	lines := make([]kept, len(r.out.Messages))
+	lines := make([][]any, len(r.out.Messages))
 	last := 1
 	for n, h := range holder {
 		last = cmp.Or(h, last)
-		k := &lines[last-1]
-		k.Lines = append(k.Lines, keep(n+1, r.lines[n]))
+		lines[last-1] = append(lines[last-1], keep(n+1, r.lines[n]))
 	}
 	for i := range lines {
-		if m := &r.out.Messages[i]; len(lines[i].Lines) > 0 {
+		if m := &r.out.Messages[i]; len(lines[i]) > 0 {
 			if m.Meta == nil {
 				m.Meta = map[string]json.RawMessage{}
 			}
-			m.Meta[string(r.format)] = encode(lines[i])
+			m.Meta[string(r.format)] = encode(object{{"lines", lines[i]}})
 		}
 	}
 }

@@ -189,7 +189,7 @@ func (w *writer) add(n int) error {
 // reread is the message that lines give back by themselves, and a result with its tool's name,
 // which its call gives.
 func (w *writer) reread(lines [][]byte, tool string) patch {
-	r := &reader{format: w.format, lines: lines, results: map[string][]*result{}}
+	r := newReader(w.format, lines)
 	read := r.readClaude
 	if w.format == Codex {
 		read = r.readCodex

@@ -38,10 +38,10 @@ type Asked struct {
 }
 
 // Server is a model without a model: it speaks Chat Completions at URL/v1/chat/completions,
-// OpenAI's Responses at URL/v1/responses and Anthropic's Messages at URL/v1/messages, streamed and not, and
-// answers one request after another with what it has been given. A request that the real APIs would
-// refuse (a call without its result, a missing limit) gets their status 400, and so does one too
-// many.
+// OpenAI's Responses at URL/v1/responses and Anthropic's Messages at URL/v1/messages, streamed and
+// not, and answers one request after another with what it has been given. A request that the real
+// APIs would refuse (a call without its result, a missing limit) gets their status 400, and so does
+// one too many.
 type Server struct {
 	URL string
 
