@@ -137,6 +137,8 @@ func spoken(t *rapid.T) message.Message {
 			{Provider: "anthropic", Opaque: json.RawMessage(
 				`{"at":-7,"block":{"type":"tool_use","id":"evil","name":"f"}}`)},
 			{Provider: "anthropic", Opaque: json.RawMessage(`7`)},
+			{Provider: "anthropic", Opaque: json.RawMessage(`{"at":0,"block":null}`)},
+			{Provider: "openai", Opaque: json.RawMessage(`{"item":null}`)},
 		}).Draw(t, "thought"))
 	}
 	return m

@@ -56,6 +56,16 @@ func (u *claudeUsage) normal() *message.Usage {
 	return &n
 }
 
+// thought tells of a block that a provider wants to have back as it was. Text and calls stand in
+// the message themselves.
+func thought(kind string) bool {
+	switch kind {
+	case "text", "tool_use", "tool_result":
+		return false
+	}
+	return true
+}
+
 // claudeContent is a list of blocks; a text alone is one of them. What a tool of the model's own
 // gave is neither.
 type claudeContent []claudeBlock
@@ -75,7 +85,7 @@ type claudeBlock struct {
 		Data string `json:"data"`
 	} `json:"source"`
 
-	raw json.RawMessage
+	raw json.RawMessage // of thinking
 }
 
 func (c *claudeContent) UnmarshalJSON(b []byte) error {
@@ -89,9 +99,12 @@ func (c *claudeContent) UnmarshalJSON(b []byte) error {
 	}
 	*c = make(claudeContent, len(list))
 	for i, raw := range list {
-		(*c)[i].raw = raw
-		if err := json.Unmarshal(raw, &(*c)[i]); err != nil {
+		b := &(*c)[i]
+		if err := json.Unmarshal(raw, b); err != nil {
 			return err
+		}
+		if thought(b.Type) {
+			b.raw = raw
 		}
 	}
 	return nil

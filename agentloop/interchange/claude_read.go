@@ -63,6 +63,7 @@ func (c *claudeReader) readLine(n int) error {
 	}
 	if err == nil && l.Message != nil {
 		err = json.Unmarshal(l.Message, &l.said)
+		l.Message = nil
 	}
 	if err != nil {
 		return c.unknown(n, err)

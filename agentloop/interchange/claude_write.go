@@ -103,7 +103,10 @@ func claudeBlocks(m *message.Message) []any {
 	}
 	for _, r := range m.Reasoning {
 		var s signed
-		if r.Provider == anthropic && json.Unmarshal(r.Opaque, &s) == nil && thought(s.Block) {
+		if r.Provider != anthropic || json.Unmarshal(r.Opaque, &s) != nil {
+			continue
+		}
+		if kind := kindOf(s.Block); kind != "" && thought(kind) {
 			list = slices.Insert(list, min(max(s.At, 0), len(list)), any(s.Block))
 		}
 	}
@@ -111,15 +114,6 @@ func claudeBlocks(m *message.Message) []any {
 		list = append(list, object{{"type", "text"}, {"text", nothing}})
 	}
 	return list
-}
-
-// thought tells of a block that is neither text nor a call, which stand in the message themselves.
-func thought(block json.RawMessage) bool {
-	switch kindOf(block) {
-	case "", "text", "tool_use", "tool_result":
-		return false
-	}
-	return true
 }
 
 // kindOf is the type of a block or an item, or "".

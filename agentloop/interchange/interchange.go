@@ -21,7 +21,7 @@ var Formats = []Format{ClaudeCode, Codex}
 
 const (
 	MaxLine  = 16 << 20  // bytes of a line, without its newline
-	MaxFile  = 128 << 20 // bytes of a file
+	MaxFile  = 120 << 20 // bytes of a file: its session, where texts are twice, has 256 MiB at most
 	MaxLines = 200_000   // lines of a file
 	MaxDepth = 500       // objects and lists inside each other, in a line
 )
