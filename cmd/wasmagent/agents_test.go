@@ -147,20 +147,23 @@ func TestRealAgents(t *testing.T) {
 	if os.Getenv("WASMAGENT_COMMAND") == "" {
 		t.Skip("NO REAL AGENT HAS RESUMED A SESSION: .ci/long agents has them do it")
 	}
-	for _, agent := range []struct {
+	type known struct {
 		name, program string
 		open          openAgentCLI
-	}{
-		{"Claude Code", os.Getenv("WASMAGENT_CLAUDE"), claudeCode},
-		{"Codex", os.Getenv("WASMAGENT_CODEX"), codexCLI},
-	} {
+	}
+	agents := []known{{"Claude Code", os.Getenv("WASMAGENT_CLAUDE"), claudeCode},
+		{"Codex", os.Getenv("WASMAGENT_CODEX"), codexCLI}}
+	for i, agent := range agents {
 		t.Run(agent.name+" resumes", func(t *testing.T) {
 			server := looptest.NewServer(t, looptest.Answer{Text: "Boots, too."},
 				looptest.Answer{Text: "And a map."})
 			agentResumes(t, agent.open(t, agent.program, server.URL), server)
 		})
-		t.Run(agent.name+" begins", func(t *testing.T) {
-			agentBegins(t, agent.program, agent.open)
+		other := agents[1-i]
+		t.Run(agent.name+" begins, "+other.name+" goes on", func(t *testing.T) {
+			home := agentBegins(t, agent.program, agent.open)
+			server := looptest.NewServer(t, looptest.Answer{Text: "Goodbye."})
+			agentTakesOver(t, other.open(t, other.program, server.URL), server, home)
 		})
 	}
 }
@@ -216,8 +219,9 @@ func agentResumes(t *testing.T, c *agentCLI, server *looptest.Server) {
 	}
 }
 
-// agentBegins has the agent make a session with calls of its own tools, and imports that.
-func agentBegins(t *testing.T, program string, open openAgentCLI) {
+// agentBegins has the agent make a session with calls of its own tools, and imports that into the
+// home which it gives.
+func agentBegins(t *testing.T, program string, open openAgentCLI) (home string) {
 	probe := open(t, program, "")
 	call := func(id string) message.Call {
 		return message.Call{ID: id, Name: probe.tool, Arguments: probe.arguments}
@@ -228,7 +232,7 @@ func agentBegins(t *testing.T, program string, open openAgentCLI) {
 		looptest.Answer{Text: "Done."})
 	c := open(t, program, server.URL)
 	t.Log(c.run(t, c.start, "Say hello twice."))
-	home := t.TempDir()
+	home = t.TempDir()
 	t.Log(ours(t, home, "sessions", "import", c.only(t), "--as", "theirs"))
 	list := told(t, home, "theirs")
 	if len(list) != 5 || list[0].Text != "Say hello twice." || list[1].Text != "I say hello." ||
@@ -243,6 +247,30 @@ func agentBegins(t *testing.T, program string, open openAgentCLI) {
 	}
 	if ours(t, home, "sessions", "export", "theirs", "--format", c.format) != string(written) {
 		t.Errorf("%s: its file is not given back byte for byte", c.format)
+	}
+	return home
+}
+
+// agentTakesOver has the agent go on with what another one has begun.
+func agentTakesOver(t *testing.T, c *agentCLI, server *looptest.Server, home string) {
+	var header struct {
+		Header struct{ ID string }
+	}
+	shown, _, _ := strings.Cut(ours(t, home, "sessions", "show", "theirs", "-o", "jsonl"), "\n")
+	if err := json.Unmarshal([]byte(shown), &header); err != nil {
+		t.Fatal(err)
+	}
+	id := header.Header.ID
+	text := ours(t, home, "sessions", "export", "theirs", "--format", c.format)
+	put(t, c.file(id), strings.ReplaceAll(text, `"cwd":"`+home+`"`, `"cwd":"`+c.work+`"`))
+	t.Log(c.run(t, c.resume(id), "And goodbye?"))
+	knows(t, server, 1, "Say hello twice.", "I say hello.", "call_1", "call_2", "hello", "Done.",
+		"And goodbye?")
+	ours(t, home, "sessions", "import", c.only(t), "--as", "taken")
+	list := told(t, home, "taken")
+	same(t, list[:len(list)-2], told(t, home, "theirs"))
+	if last := list[len(list)-1].Text; last != "Goodbye." {
+		t.Errorf("%s: the last words are %q", c.format, last)
 	}
 }
 
