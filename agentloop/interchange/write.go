@@ -2,6 +2,7 @@ package interchange
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -75,9 +76,8 @@ func composeFrom(old [][]byte, f Format, c *Conversation) ([][]byte, error) {
 			n-- // made up when it was read; it must be there when somebody goes on
 		}
 		w.lines, w.state = slices.Clone(old), in.state
-		w.id, w.cwd = in.ID, in.CWD
-	}
-	if len(old) == 0 {
+		w.id, w.cwd = cmp.Or(in.ID, c.ID), cmp.Or(in.CWD, c.CWD)
+	} else {
 		n = w.begin()
 	}
 	for i := n; i < len(c.Messages); i++ {
