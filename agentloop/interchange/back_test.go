@@ -255,3 +255,19 @@ func ExampleWrite() {
 	// codex 5ee50000-0000-7000-8000-000000000004
 	// user Hello!
 }
+
+// TestOrdinals goes on with a file whose lines are numbered.
+func TestOrdinals(t *testing.T) {
+	text := `{"ordinal":41,"type":"response_item","payload":{"type":"message","role":"user",` +
+		`"content":"x"}}` + "\n"
+	in, err := Read(strings.NewReader(text), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Messages = append(in.Messages, said("y"))
+	for i, line := range strings.Split(strings.TrimSpace(written(t, Codex, &in.Conversation)), "\n") {
+		if want := fmt.Sprintf(`"ordinal":%d,`, 41+i); !strings.Contains(line, want) {
+			t.Errorf("no %s in %s", want, line)
+		}
+	}
+}

@@ -1,8 +1,6 @@
 package interchange
 
-import (
-	"slices"
-)
+import "slices"
 
 // tree is how the lines of a file of Claude Code's hang together.
 type tree struct {

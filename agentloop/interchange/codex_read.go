@@ -38,7 +38,10 @@ func (c *codexReader) line(n int) error {
 	var l codexLine
 	err := json.Unmarshal(c.lines[n], &l)
 	c.seen(n, l.Time.Time, err)
-	if c.out.ordinal = l.Ordinal; l.Payload == nil {
+	if l.Ordinal != nil {
+		c.out.ordinal = l.Ordinal
+	}
+	if l.Payload == nil {
 		l.Payload = c.lines[n]
 		if l.Type != "" {
 			l.Type = "response_item"

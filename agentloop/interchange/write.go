@@ -16,7 +16,7 @@ import (
 // state is what a line that is added to a file must know of those before it.
 type state struct {
 	last    time.Time // of all lines
-	ordinal *int64    // Codex: of the last line, where they have one
+	ordinal *int64    // Codex: the last line's, where they have one
 
 	parent    string // Claude Code: the UUID of the last line of the conversation
 	sidechain bool
