@@ -51,10 +51,10 @@ func BenchmarkInterchange(b *testing.B) {
 	}
 }
 
-// TestManyOfOneID has as many calls and results of the same ID as a file may: none may be looked at
-// again and again.
+// TestManyOfOneID has very many calls and results of the same ID: each result is for the call that
+// comes next, and those before all calls are for none.
 func TestManyOfOneID(t *testing.T) {
-	const n = MaxLines / 4
+	const n = 20_000
 	const item = `{"type":"response_item","payload":{"call_id":"c","type":"function_call`
 	const call, result = item + `","name":"f"}}` + "\n", item + `_output"}}` + "\n"
 	text := strings.Repeat(result, n) + strings.Repeat(call, n) + strings.Repeat(result, n)
