@@ -51,6 +51,7 @@ var arrows = map[string][]string{
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
 	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "loader/mcp", "plugins"},
 
+	"agentloop/interchange":          {"agentloop/message"},
 	"cmd/wasmagent/internal/clients": {},
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop/interchange"
 	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/session"
@@ -38,6 +39,10 @@ type (
 
 // InvalidSessionError is a stored session that breaks its own rules.
 type InvalidSessionError = session.InvalidError
+
+// InterchangeError is a session of another agent's that cannot be imported, or one that cannot be
+// exported.
+type InterchangeError = interchange.Error
 
 // NewToolError is a tool's failure in a few words.
 func NewToolError(tool, message string) *ToolError {
@@ -100,9 +105,6 @@ type OtherError struct {
 	Err   error
 }
 
-// InterchangeError is a session that could not be imported, exported or translated.
-type InterchangeError struct{ Err error }
-
 // Errors of subagents and background jobs, which a model asks for by tools.
 type (
 	SubagentDepthError            = subagents.DepthError
@@ -138,6 +140,3 @@ func (e *SdkError) Unwrap() error { return e.Err }
 
 func (e *OtherError) Error() string { return fmt.Sprintf("%s: %v", e.Where, e.Err) }
 func (e *OtherError) Unwrap() error { return e.Err }
-
-func (e *InterchangeError) Error() string { return e.Err.Error() }
-func (e *InterchangeError) Unwrap() error { return e.Err }

@@ -33,7 +33,7 @@ var variants = []struct {
 	err   error
 }{
 	{"Interchange", "interchange", op,
-		&agentloop.InterchangeError{Err: errors.New("line 3: no such role")}},
+		&agentloop.InterchangeError{Format: "codex", Line: 3, Detail: "no such role"}},
 	{"MissingApiKey", "missing_api_key", ends,
 		&agentloop.MissingAPIKeyError{Variable: "OPENAI_API_KEY"}},
 	{"Http", "http", ends, &agentloop.HTTPError{Err: errors.New("connection refused")}},

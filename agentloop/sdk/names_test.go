@@ -169,7 +169,7 @@ func TestNames(t *testing.T) {
 		{"an exporter that fails", execution, func(t *testing.T) error {
 			a := playing(t, &sdk.Options{Exporters: map[string]sdk.Exporter{
 				"x": func(io.Writer, string, []message.Message) error {
-					return &agentloop.InterchangeError{Err: errBroken}
+					return &agentloop.InterchangeError{Line: 2, Detail: "broken"}
 				}}})
 			return a.Export(io.Discard, "x")
 		}, "interchange", is[*agentloop.InterchangeError]},

@@ -25,7 +25,7 @@ const (
 )
 
 // sources are who may have written the messages of a session first.
-var sources = []string{sourceOwn}
+var sources = []string{sourceOwn, "claude-code", "codex"}
 
 // Header is the first line of a session's file. It never changes.
 type Header struct {

@@ -32,6 +32,9 @@ func (e *DepthError) Error() string {
 }
 
 func (e *ConcurrencyError) Error() string {
+	if e.MaxConcurrent == 1 {
+		return "1 subagent runs already, which is as many as may"
+	}
 	return fmt.Sprintf("%d subagents run already, which is as many as may", e.MaxConcurrent)
 }
 

@@ -38,6 +38,7 @@ var agentExits = map[string]int{
 	"context_limit_exceeded": exitStopped,
 	"invalid_session":        exitHost,
 	"reduction":              exitHost,
+	"interchange":            exitHost,
 	"sdk":                    exitHost,
 }
 
@@ -88,6 +89,9 @@ func (p *problem) addAgentError(err error) {
 	}
 	if e, ok := errors.AsType[*session.InvalidError](err); ok {
 		p.Path, p.Line = e.File, e.Line
+	}
+	if e, ok := errors.AsType[*agentloop.InterchangeError](err); ok {
+		p.Line = e.Line
 	}
 }
 

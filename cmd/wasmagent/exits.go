@@ -35,6 +35,7 @@ type exit struct {
 var exits = []exit{
 	{exitHost, "host"},
 	{exitHost, "invalid_session"},
+	{exitHost, "interchange"},
 	{exitHost, "io"},
 	{exitHost, "reduction"},
 	{exitHost, "sdk"},
