@@ -17,10 +17,14 @@ var arrows = map[string][]string{
 	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
 	"abi":                 {},
 	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
+	"agentloop/jobs":      {"abi"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
 	"agentloop/message":   {},
+	"agentloop/reduce":    {"agentloop/message"},
 	"agentloop/provider":  {"agentloop/message"},
+	"agentloop/sdk":       {"agentloop", "agentloop/message", "agentloop/session", "plugins"},
 	"agentloop/session":   {"agentloop/message"},
+	"agentloop/subagents": {"agentloop/message"},
 	"agentloop/tokens":    {"agentloop/message"},
 	"abi/abihost":         {"abi", "abi/transcode"},
 	"abi/transcode":       {},
@@ -47,6 +51,7 @@ var arrows = map[string][]string{
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
 	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "loader/mcp", "plugins"},
 
+	"agentloop/interchange":          {"agentloop/message"},
 	"cmd/wasmagent/internal/clients": {},
 }
 

@@ -27,8 +27,8 @@ type Approval struct {
 	// mode. Allow spares the question, but for Untrusted.
 	Rule func(Question) Verdict
 
-	// Ask asks a person. Calls are asked about one at a time. Nil: what would be asked is denied.
-	// An error ends the run.
+	// Ask asks a person. Calls are asked about one at a time, those of subagents in the background
+	// from other goroutines than Run's. Nil: what would be asked is denied. An error ends the run.
 	Ask func(ctx context.Context, q Question) (Answer, error)
 
 	// Subject is what an answer for the session is about, beside the tool; nil: the very arguments.
@@ -41,6 +41,7 @@ type Question struct {
 	Call    message.Call
 	Tool    abi.ToolSpec
 	Subject string
+	Agent   string // the ID of the subagent whose call it is; "": the top agent's
 }
 
 // Verdict is what a rule says of a call.
@@ -77,7 +78,7 @@ func (a *Approval) check() error {
 // permit decides on a call that is ready to run.
 func (l *Loop) permit(ctx context.Context, c *call) error {
 	a := &l.Approval
-	q := Question{Call: c.Call, Tool: c.tool.ToolSpec, Subject: c.Arguments}
+	q := Question{Call: c.Call, Tool: c.tool.ToolSpec, Subject: c.Arguments, Agent: l.tree.agent}
 	if a.Subject != nil {
 		q.Subject = a.Subject(c.Call)
 	}
@@ -101,21 +102,30 @@ func (l *Loop) permit(ctx context.Context, c *call) error {
 // askPerson puts a question, unless it has been answered for the session.
 func (l *Loop) askPerson(ctx context.Context, q Question) error {
 	session := grant{q.Call.Name, q.Subject}
-	if l.granted[session] {
+	f := l.tree.family
+	if f.mayRun(session) {
 		return nil
 	}
 	if l.Approval.Ask == nil {
 		return &DeniedError{q.Call.Name, "it needs somebody's approval, and nobody can be asked"}
 	}
+	select {
+	case f.asking <- struct{}{}:
+		defer func() { <-f.asking }()
+	case <-ctx.Done():
+		return stopped(ctx)
+	}
+	if f.mayRun(session) { // while this question waited
+		return nil
+	}
 	answer, err := l.Approval.Ask(ctx, q)
 	switch {
+	case err == errNobody:
+		return &DeniedError{q.Call.Name, "it needs somebody's approval, and nobody is there to ask now"}
 	case err != nil:
 		return hookError(ctx, "approval", err)
 	case answer == AnswerAllowSession:
-		if l.granted == nil {
-			l.granted = map[grant]bool{}
-		}
-		l.granted[session] = true
+		f.grant(session)
 		return nil
 	case answer == AnswerAllow:
 		return nil

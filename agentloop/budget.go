@@ -10,14 +10,15 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/tokens"
 )
 
-// Budget is what all runs of a loop together may take. It is looked at before each request to the
-// model, and what is used up parks the run: it ends with message.EndBudget, and a Run without input
-// goes on once the budget has been raised. A field's zero means no limit of this kind.
+// Budget is what all runs of a loop together may take, with those of its subagents. It is looked at
+// before each request to a model, and what is used up parks the run: it ends with
+// message.EndBudget, and a Run without input goes on once the budget has been raised. A field's
+// zero means no limit of this kind.
 type Budget struct {
 	Steps   int           // requests to the model
 	Tokens  int64         // input and output
 	Dollars float64       // needs Prices
-	Wall    time.Duration // during runs, not between them
+	Wall    time.Duration // while it or a subagent is at work
 	Prices  Prices
 }
 
@@ -105,30 +106,74 @@ func (l *Loop) account(req *message.Request, reply *message.Message) message.Usa
 	switch {
 	case reply.Usage != nil && *reply.Usage != message.Usage{}:
 		used = *reply.Usage
-	case l.Budget.Tokens > 0 || l.Budget.Dollars > 0:
+	case l.countsTokens():
 		used.Input = int64(tokens.EstimateRequest(req.Messages, req.Tools))
 		used.Output = int64(tokens.EstimateRequest([]message.Message{*reply}, nil))
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.spent.Usage.Add(used)
-	l.spent.Dollars += l.Budget.Prices.dollars(used)
-	return l.spent.Usage
+	l.spend(Spent{Usage: used, Dollars: l.Budget.Prices.dollars(used)})
+	return l.Spent().Usage
 }
 
 // elapsed is how long the run that is at work has lasted. A clock that was set back takes nothing
 // off what was spent.
 func (l *Loop) elapsed() time.Duration { return max(l.now().Sub(l.since), 0) }
 
-// clock counts the time until the function that it gives is called.
+// clock counts the time until the function that it gives is called: for this loop and those above
+// it. What runs side by side is counted once.
 func (l *Loop) clock() (stop func()) {
+	for a := range l.upwards() {
+		a.tick()
+	}
+	return func() {
+		for a := range l.upwards() {
+			a.tock()
+		}
+	}
+}
+
+func (l *Loop) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ticking, l.since = true, l.now()
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.spent.Wall += l.elapsed()
-		l.ticking = false
+	if l.ticking++; l.ticking == 1 {
+		l.since = l.now()
 	}
+}
+
+func (l *Loop) tock() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ticking--; l.ticking == 0 {
+		l.spent.Wall += l.elapsed()
+	}
+}
+
+// spend adds to what this loop has spent, and those above it.
+func (l *Loop) spend(s Spent) {
+	for a := range l.upwards() {
+		a.mu.Lock()
+		a.spent.Steps += s.Steps
+		a.spent.Usage.Add(s.Usage)
+		a.spent.Dollars += s.Dollars
+		a.mu.Unlock()
+	}
+}
+
+// usedUp names the budget that is used up, of this loop or one above it, or is "".
+func (l *Loop) usedUp() string {
+	for a := range l.upwards() {
+		if why := a.Budget.usedUp(a.Spent()); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// countsTokens tells whether a budget needs to know how many there were.
+func (l *Loop) countsTokens() bool {
+	for a := range l.upwards() {
+		if a.Budget.Tokens > 0 || a.Budget.Dollars > 0 {
+			return true
+		}
+	}
+	return false
 }

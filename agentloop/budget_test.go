@@ -115,7 +115,7 @@ func TestNoNumbers(t *testing.T) {
 		{Prices: prices{Cached: nan}}, {Prices: prices{Cached: inf}}, {Prices: prices{Output: -1}},
 		{Prices: prices{Cached: -1}}, {Dollars: -1}, {Tokens: -1}, {Wall: -1}} {
 		loop := &agentloop.Loop{Model: looptest.NewModel(), Budget: b}
-		if _, err := drain(loop.Run(t.Context(), user("go"))); agentloop.SdkCode(err) != "configuration" {
+		if _, err := drain(loop.Run(t.Context(), user("go"))); !isInvalid(err) {
 			t.Errorf("%+v: %v", b, err)
 		}
 	}

@@ -33,7 +33,8 @@ type call struct {
 	done         chan struct{} // closed when it has ended; nil if it has when begin returns
 	out          plugins.Output
 	err          error
-	failure      string // err for the model, without a count of how often
+	meta         map[string]json.RawMessage // of the result's message
+	failure      string                     // err for the model, without a count of how often
 }
 
 // What calls end with that were not run, or not to their end.
@@ -80,7 +81,7 @@ func (r *run) runCalls(ctx context.Context) error {
 		r.begin(ctx, group)
 		for _, c := range group {
 			if c.done != nil {
-				<-c.done
+				r.await(c.done)
 			}
 			r.rest = r.rest[1:]
 			if err := r.settle(ctx, c); err != nil {
@@ -105,6 +106,7 @@ func (r *run) close(ctx context.Context) (err error) {
 			err = e
 		}
 	}
+	r.drain()
 	return err
 }
 
@@ -123,10 +125,11 @@ func (r *run) sideBySide(next []*call) int {
 }
 
 // begin brings calls through the gates, one after another, and starts those that get through. One
-// call has ended when it returns; those of a larger group are left running.
+// call has ended when it returns; those of a larger group are left running, and a single one where
+// subagents may have something to tell meanwhile.
 func (r *run) begin(ctx context.Context, group []*call) {
 	var slots chan struct{}
-	if len(group) > 1 {
+	if len(group) > 1 || r.loop.Subagents != nil {
 		slots = make(chan struct{}, maxSideBySide)
 	}
 	for _, c := range group {
@@ -141,7 +144,7 @@ func (r *run) begin(ctx context.Context, group []*call) {
 		}
 		c.err = errNotRun
 		r.emit(message.Event{Kind: message.ToolStarted, Call: new(c.Call)})
-		if len(group) == 1 {
+		if slots == nil {
 			r.loop.invoke(ctx, c)
 			return
 		}
@@ -209,11 +212,12 @@ func (l *Loop) invoke(ctx context.Context, c *call) {
 	tools := l.Tools
 	if c.tool.own {
 		tools = l.own
+		ctx = context.WithValue(ctx, callKey{}, c)
 	}
 	request := plugins.Call{ID: c.ID, Tool: c.Name, Input: json.RawMessage(c.Arguments)}
 	if l.ID != "" && !c.tool.own {
 		request.Run, request.Position = l.ID, c.position
 	}
 	result, err := tools.Call(ctx, request)
-	c.out, c.err = result.Output, err
+	c.out, c.err = result.Output, inner(err)
 }

@@ -19,7 +19,8 @@ type variant struct {
 // variants are looked for in this order. Those that a tool may end with come before tool itself,
 // and what wraps others comes before those.
 var variants = []variant{
-	{"other", false, findOther},
+	{"other", false, findOuter[*OtherError]},
+	{"sdk", false, findOuter[*SdkError]},
 	{"unknown_tool", false, find[*UnknownToolError]},
 	{"denied", true, find[*DeniedError]},
 	{"subagent_depth_exceeded", true, find[*SubagentDepthError]},
@@ -33,7 +34,6 @@ var variants = []variant{
 	{"invalid_arguments", false, findInvalidArguments},
 	{"tool", false, find[*ToolError]},
 	{"interchange", false, find[*InterchangeError]},
-	{"sdk", false, find[*SdkError]},
 	{"missing_api_key", false, find[*MissingAPIKeyError]},
 	{"http", false, find[*HTTPError]},
 	{"provider", false, find[*StatusError]},
@@ -65,7 +65,8 @@ func FeedsModel(err error) bool {
 	case plugins.FaultHost:
 		return v.feeds
 	}
-	return v.code != "other" // a hook may fail with an error of a tool's: it is the hook's then
+	// A hook or a run may fail with an error of a tool's: it is theirs then.
+	return v.code != "other" && v.code != "sdk"
 }
 
 // SdkCode gives the stable name of an SdkError's cause, or "" when err is none.
@@ -105,11 +106,15 @@ func findThis(target error) func(error) error {
 	}
 }
 
-// findOther finds an OtherError only above all else: inside a ToolError it is the tool's.
-func findOther(err error) error {
+// findOuter finds an OtherError or SdkError only above all else: inside a ToolError it is the
+// tool's, and inside one another the outer one counts.
+func findOuter[E error](err error) error {
 	for ; err != nil; err = errors.Unwrap(err) {
-		if e, ok := err.(*OtherError); ok {
-			return e
+		switch err.(type) {
+		case E:
+			return err
+		case *OtherError, *SdkError:
+			return nil
 		}
 	}
 	return nil

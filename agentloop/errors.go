@@ -5,8 +5,11 @@ import (
 	"fmt"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop/interchange"
+	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/session"
+	"github.com/wasmagent/wasmagent/agentloop/subagents"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -36,6 +39,10 @@ type (
 
 // InvalidSessionError is a stored session that breaks its own rules.
 type InvalidSessionError = session.InvalidError
+
+// InterchangeError is a session of another agent's that cannot be imported, or one that cannot be
+// exported.
+type InterchangeError = interchange.Error
 
 // NewToolError is a tool's failure in a few words.
 func NewToolError(tool, message string) *ToolError {
@@ -69,15 +76,27 @@ type ContextLimitError struct {
 // IOError is a file operation outside a tool that failed, such as recording the conversation.
 type IOError struct{ Err error }
 
-// SdkError is a call of this API that cannot be carried out. Name is a stable name for the cause,
-// the one that SdkCode gives.
+// SdkError is a call of this API that cannot be carried out, or of package sdk, which drives loops.
+// Name is a stable name, the one that SdkCode gives. Code names only the outermost variant: what is
+// behind an SdkError is named by Code of its Err.
 type SdkError struct {
-	Name string // busy, configuration, input
+	Name string // SdkBusy and so on
 	Err  error
 }
 
+// The names of an SdkError. They never change; there may be more later.
+const (
+	SdkUnauthorized      = "unauthorized" // the model's key is missing, or its provider refuses it
+	SdkInvalidArgument   = "invalid_argument"
+	SdkNotFound          = "not_found" // a conversation, a run, a question
+	SdkBusy              = "busy"
+	SdkUnsupportedAction = "unsupported_action"
+	SdkExecution         = "execution" // a run, or what was asked for, ended in the error Err
+	SdkClosed            = "closed"
+)
+
 // ErrBusy is a second Run of a Loop while one runs.
-var ErrBusy error = &SdkError{"busy", errors.New("the loop is running already; " +
+var ErrBusy error = &SdkError{SdkBusy, errors.New("the loop is running already; " +
 	"wait until its run has ended")}
 
 // OtherError is an error of a caller's own model or hook that is none of the others.
@@ -86,26 +105,18 @@ type OtherError struct {
 	Err   error
 }
 
-// InterchangeError is a session that could not be imported, exported or translated.
-type InterchangeError struct{ Err error }
-
-// ReductionError is a reversible reduction that cannot be undone as it was recorded. A model is
-// told of it when it asked for that by a tool.
-type ReductionError struct{ Err error }
-
 // Errors of subagents and background jobs, which a model asks for by tools.
 type (
-	SubagentDepthError            struct{ MaxDepth, AttemptedDepth int }
-	SubagentConcurrencyError      struct{ MaxConcurrent int }
-	SubagentDefinitionError       struct{ Name string }
-	SubagentNotFoundError         struct{ ID string }
-	BackgroundJobConcurrencyError struct{ MaxConcurrent int }
-	BackgroundJobNotFoundError    struct{ ID string }
+	SubagentDepthError            = subagents.DepthError
+	SubagentConcurrencyError      = subagents.ConcurrencyError
+	SubagentDefinitionError       = subagents.DefinitionError
+	SubagentNotFoundError         = subagents.NotFoundError
+	BackgroundJobConcurrencyError = jobs.ConcurrencyError
+	BackgroundJobNotFoundError    = jobs.NotFoundError
 )
 
 // ErrSubagentBackgroundPolicy is a background subagent where nothing says who answers for it.
-var ErrSubagentBackgroundPolicy = errors.New(`a background subagent needs background_prompts to ` +
-	`be "auto_policy" or "parent"`)
+var ErrSubagentBackgroundPolicy = subagents.ErrBackgroundPolicy
 
 func (e *DeniedError) Error() string {
 	return fmt.Sprintf("tool %q was not run, the call is denied: %s", e.Tool, e.Reason)
@@ -129,34 +140,3 @@ func (e *SdkError) Unwrap() error { return e.Err }
 
 func (e *OtherError) Error() string { return fmt.Sprintf("%s: %v", e.Where, e.Err) }
 func (e *OtherError) Unwrap() error { return e.Err }
-
-func (e *InterchangeError) Error() string { return e.Err.Error() }
-func (e *InterchangeError) Unwrap() error { return e.Err }
-
-func (e *ReductionError) Error() string { return e.Err.Error() }
-func (e *ReductionError) Unwrap() error { return e.Err }
-
-func (e *SubagentDepthError) Error() string {
-	return fmt.Sprintf("a subagent at depth %d would be too deep, at most %d is allowed",
-		e.AttemptedDepth, e.MaxDepth)
-}
-
-func (e *SubagentConcurrencyError) Error() string {
-	return fmt.Sprintf("%d subagents run already, which is as many as may", e.MaxConcurrent)
-}
-
-func (e *SubagentDefinitionError) Error() string {
-	return fmt.Sprintf("there is no agent type %q", e.Name)
-}
-
-func (e *SubagentNotFoundError) Error() string {
-	return fmt.Sprintf("there is no subagent %q, or its result has been given already", e.ID)
-}
-
-func (e *BackgroundJobConcurrencyError) Error() string {
-	return fmt.Sprintf("%d background jobs run already, which is as many as may", e.MaxConcurrent)
-}
-
-func (e *BackgroundJobNotFoundError) Error() string {
-	return fmt.Sprintf("there is no background job %q, or its result has been given already", e.ID)
-}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -32,7 +33,7 @@ var variants = []struct {
 	err   error
 }{
 	{"Interchange", "interchange", op,
-		&agentloop.InterchangeError{Err: errors.New("line 3: no such role")}},
+		&agentloop.InterchangeError{Format: "codex", Line: 3, Detail: "no such role"}},
 	{"MissingApiKey", "missing_api_key", ends,
 		&agentloop.MissingAPIKeyError{Variable: "OPENAI_API_KEY"}},
 	{"Http", "http", ends, &agentloop.HTTPError{Err: errors.New("connection refused")}},
@@ -80,10 +81,10 @@ var variants = []struct {
 	{"BackgroundJobNotFound", "background_job_not_found", feed,
 		&agentloop.BackgroundJobNotFoundError{ID: "bg-9"}},
 	{"Reduction", "reduction", op,
-		&agentloop.ReductionError{Err: errors.New("r0001-abcd: the digest does not match")}},
+		&agentloop.ReductionError{ID: "r0001-abcd", Fault: reduce.ErrMismatch}},
 	{"Reduction, by its tool", "reduction", feed, &agentloop.ToolError{Tool: "expand_reduction",
 		Kind: plugins.ErrHandler, Effect: abi.EffectRead,
-		Err: &agentloop.ReductionError{Err: errors.New("r0001-abcd: no such entry")}}},
+		Err: &agentloop.ReductionError{ID: "r0001-abcd", Fault: reduce.ErrMissing}}},
 	{"Other", "other", ends,
 		&agentloop.OtherError{Where: "model", Err: errors.New("out of ideas")}},
 	{"denied", "denied", feed, &agentloop.DeniedError{Tool: "rm", Reason: "a rule forbids it"}},
@@ -150,6 +151,16 @@ func TestCodeOf(t *testing.T) {
 			"subagent_depth_exceeded", true},
 		"a tool past its time": {&agentloop.ToolError{Tool: "f", Kind: plugins.ErrHandler,
 			Err: context.DeadlineExceeded}, "tool", true},
+		"a run that ended": {&agentloop.SdkError{Name: agentloop.SdkExecution,
+			Err: &agentloop.MaxIterationsError{N: 2}}, "sdk", false},
+		"a run that a hook ended": {&agentloop.SdkError{Name: agentloop.SdkExecution,
+			Err: &agentloop.OtherError{Where: "hook", Err: errors.New("x")}}, "sdk", false},
+		"a run that a tool ended": {&agentloop.SdkError{Name: agentloop.SdkExecution,
+			Err: plugins.HostFault(agentloop.NewToolError("f", "x"))}, "sdk", false},
+		"a hook with a loop of its own": {&agentloop.OtherError{Where: "hook",
+			Err: agentloop.ErrBusy}, "other", false},
+		"a tool with a loop of its own": {&agentloop.ToolError{Tool: "f", Kind: plugins.ErrHandler,
+			Err: agentloop.ErrBusy}, "tool", true},
 		"a stopped request": {&agentloop.HTTPError{Err: context.Canceled}, "http", false},
 		"a deadline":        {context.DeadlineExceeded, "cancelled", false},
 		"a kind of no name": {&agentloop.ToolError{Tool: "f"}, "tool", false},

@@ -53,3 +53,32 @@ func Example() {
 	// ok 3
 	// answer It is 3.
 }
+
+func ExampleSubagents() {
+	// A model plays both: it hands a task on, does it as the subagent, and goes on with the answer.
+	task := message.Call{ID: "1", Name: agentloop.SpawnSubagent,
+		Arguments: `{"task": "Count the moons of Mars."}`}
+	loop := &agentloop.Loop{
+		Model: looptest.NewModel(looptest.Call(task), looptest.Say("Two."),
+			looptest.Say("Mars has two moons.")),
+		Subagents: &agentloop.Subagents{},
+	}
+	defer loop.Close()
+	ask := message.Message{Role: message.User, Text: "How many moons does Mars have?"}
+	for ev, err := range loop.Run(context.Background(), ask) {
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case ev.Kind == message.AgentStarted:
+			fmt.Println(ev.Agent, "begins:", ev.Text)
+		case ev.Kind == message.TextDelta && ev.Agent != "":
+			fmt.Println(ev.Agent, "says:", ev.Text)
+		case ev.Kind == message.Ended:
+			fmt.Println(ev.Message.Text)
+		}
+	}
+	// Output:
+	// s1 begins: Count the moons of Mars.
+	// s1 says: Two.
+	// Mars has two moons.
+}

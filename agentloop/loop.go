@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/excerpt"
 )
@@ -25,7 +27,8 @@ type Model interface {
 	Turn(ctx context.Context, req message.Request) (message.Message, error)
 }
 
-// Tools are what a model may call. A *plugins.Registry is one.
+// Tools are what a model may call. A *plugins.Registry is one. For a background job Call should use
+// the call's Started: until that is called the job counts as not begun, and the model waits.
 type Tools interface {
 	Specs() iter.Seq[abi.ToolSpec]
 	Call(ctx context.Context, call plugins.Call) (plugins.Result, error)
@@ -49,7 +52,7 @@ type Hooks struct {
 }
 
 // Loop is one conversation between a user, a model and tools. Its fields may be changed between
-// runs. Nil and zero fields are the documented defaults.
+// runs, while no subagent works in the background. Nil and zero fields are the documented defaults.
 type Loop struct {
 	Model  Model  // required
 	Tools  Tools  // nil: none
@@ -65,27 +68,43 @@ type Loop struct {
 	Parallel     bool   // calls next to one another of tools that only read run side by side
 	OutputCap    int    // bytes of an output that the model is shown; 0: excerpt.DefaultMax; -1: all
 
+	Reduction *Reduction // has the model shown less of a long history; nil: all of it
+
 	Approval Approval
 	Hooks    Hooks
 	Budget   Budget
 	Store    Store            // nil: the conversation is not recorded
 	Now      func() time.Time // nil: time.Now
 
+	// Jobs lets the model have tools called in the background. They go on between runs, until Close.
+	// Set it before the first run; nil: there are none.
+	Jobs *jobs.Options
+
+	Subagents *Subagents // nil: there are none
+	Steering  *Steering  // what the user says during the next run; nil: nothing
+
 	running atomic.Bool
-	granted map[grant]bool    // by a person, for all runs
+	closed  bool
+	tree    tree
 	outputs excerpt.Store     // what was cut, and read_more
 	own     *plugins.Registry // the loop's own tools
 	ownList []plugins.Tool    // the same
 	handles bool              // earlier ones are in a restored history
 	repeats plugins.Repeats
 
+	background *background // jobs; nil until they are switched on
+
+	reducing   bool       // a view that fits is being looked for
+	reductions reduce.Log // of the history as the model is shown it; under mu
+
 	mu      sync.Mutex
 	history []message.Message
 	stored  int // messages of the history that the store has
 	calls   int // in the history: the position of the last one
 	open    []openCall
+	unheard []message.Message // said to a run that had to leave calls open
 	spent   Spent
-	ticking bool // a run is at work, since then
+	ticking int // runs at work, of this loop and its subagents, the first one since then
 	since   time.Time
 }
 
@@ -121,12 +140,12 @@ func (l *Loop) History() []message.Message {
 	return slices.Clone(l.history)
 }
 
-// Spent tells what all runs together took.
+// Spent tells what all runs together took, with those of subagents.
 func (l *Loop) Spent() Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	spent := l.spent
-	if l.ticking {
+	if l.ticking > 0 {
 		spent.Wall += l.elapsed()
 	}
 	return spent
@@ -148,20 +167,20 @@ func (l *Loop) Restore(history []message.Message) error {
 		open = unanswered(history)
 	}
 	if err := message.Check(slices.Concat(history, placeholders(open))); err != nil {
-		return &SdkError{"input", fmt.Errorf("the history cannot be restored: %w", err)}
+		return &SdkError{SdkInvalidArgument, fmt.Errorf("the history cannot be restored: %w", err)}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.history = slices.Clone(history)
 	l.stored, l.calls = len(history), 0
-	l.handles = false
+	l.handles, l.reductions = false, nil
 	for i := range history {
 		l.calls += len(history[i].Calls)
 		if r := history[i].Result; r != nil && r.Handle != "" {
 			l.handles = true
 		}
 	}
-	l.open = nil
+	l.open, l.unheard = nil, nil
 	for i, c := range open {
 		l.open = append(l.open, openCall{c, l.calls - len(open) + i + 1})
 	}
@@ -207,7 +226,7 @@ func (l *Loop) now() time.Time {
 // configure checks the fields, and makes what follows from them.
 func (l *Loop) configure() error {
 	wrong := func(format string, args ...any) error {
-		return &SdkError{"configuration", fmt.Errorf(format, args...)}
+		return &SdkError{SdkInvalidArgument, fmt.Errorf(format, args...)}
 	}
 	switch {
 	case l.Model == nil:
@@ -219,7 +238,7 @@ func (l *Loop) configure() error {
 	case l.OutputCap < -1:
 		return wrong("OutputCap is %d; want -1 for no cap, 0 for the default, or more", l.OutputCap)
 	}
-	if err := errors.Join(l.Approval.check(), l.Budget.check()); err != nil {
+	if err := errors.Join(l.Approval.check(), l.Budget.check(), l.Subagents.check()); err != nil {
 		return wrong("%w", err)
 	}
 	if l.Tools != nil {
@@ -230,5 +249,7 @@ func (l *Loop) configure() error {
 		}
 	}
 	l.outputs.Max = max(l.OutputCap, 0)
+	l.keepJobs()
+	l.join()
 	return nil
 }

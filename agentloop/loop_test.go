@@ -152,7 +152,7 @@ func TestBusy(t *testing.T) {
 		}()
 		synctest.Wait()
 		_, err := drain(loop.Run(t.Context(), user("b")))
-		if err != agentloop.ErrBusy || agentloop.SdkCode(err) != "busy" {
+		if err != agentloop.ErrBusy || agentloop.SdkCode(err) != agentloop.SdkBusy {
 			t.Errorf("the second run: %v", err)
 		}
 		if err := loop.Restore(nil); err != agentloop.ErrBusy {
@@ -169,7 +169,7 @@ func TestBusy(t *testing.T) {
 			if ev.Kind != message.Ended {
 				continue
 			}
-			if _, err := drain(loop.Run(t.Context())); agentloop.SdkCode(err) != "input" {
+			if _, err := drain(loop.Run(t.Context())); !isInvalid(err) {
 				t.Errorf("a run at the end of another: %v", err)
 			}
 		}
@@ -233,7 +233,7 @@ func TestInput(t *testing.T) {
 		if tt.want == "" && err == nil {
 			continue
 		}
-		if agentloop.SdkCode(err) != "input" || !strings.Contains(err.Error(), tt.want) {
+		if !isInvalid(err) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if len(model.Requests()) != 0 || len(loop.History()) != len(tt.history) {
@@ -241,7 +241,7 @@ func TestInput(t *testing.T) {
 		}
 	}
 	half := []message.Message{{Role: message.Assistant, Calls: []message.Call{call("a", "f", "")}}}
-	if err := new(agentloop.Loop).Restore(half); agentloop.SdkCode(err) != "input" {
+	if err := new(agentloop.Loop).Restore(half); !isInvalid(err) {
 		t.Errorf("half a history: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestConfiguration(t *testing.T) {
 		"the name read_more":     {Model: model, Tools: registry(t, reads("read_more", nil))},
 	} {
 		_, err := drain(loop.Run(t.Context(), user("go")))
-		if agentloop.SdkCode(err) != "configuration" || !strings.Contains(fmt.Sprint(err), want) {
+		if !isInvalid(err) || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("want %s, have %v", want, err)
 		}
 		if len(loop.History()) != 0 {

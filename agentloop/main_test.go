@@ -118,6 +118,18 @@ func (f failing) Call(context.Context, plugins.Call) (plugins.Result, error) {
 	return plugins.Result{}, f.err
 }
 
+// isInvalid tells of an error whose stable name is invalid_argument.
+func isInvalid(err error) bool { return agentloop.SdkCode(err) == agentloop.SdkInvalidArgument }
+
+// toolsFunc are a tool, f, that is called as it likes.
+type toolsFunc func(context.Context, plugins.Call) (plugins.Result, error)
+
+func (toolsFunc) Specs() iter.Seq[abi.ToolSpec] { return failing{}.Specs() }
+
+func (f toolsFunc) Call(ctx context.Context, c plugins.Call) (plugins.Result, error) {
+	return f(ctx, c)
+}
+
 // told is what the model is told of an error.
 func told(t testing.TB, err error) string {
 	t.Helper()

@@ -102,13 +102,13 @@ func TestUndecidedCall(t *testing.T) {
 // TestOpenCallsNeedAnID pins that without a ledger's run nothing is made again.
 func TestOpenCallsNeedAnID(t *testing.T) {
 	loop := &agentloop.Loop{Model: looptest.NewModel()}
-	if err := loop.Restore(interrupted()); agentloop.SdkCode(err) != "input" {
+	if err := loop.Restore(interrupted()); !isInvalid(err) {
 		t.Errorf("have %v", err)
 	}
 	between := interrupted()
 	between[4].Result.CallID = "c" // its results are not the first ones
 	loop.ID = "run"
-	if err := loop.Restore(between); agentloop.SdkCode(err) != "input" {
+	if err := loop.Restore(between); !isInvalid(err) {
 		t.Errorf("have %v", err)
 	}
 }

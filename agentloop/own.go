@@ -9,14 +9,16 @@ import (
 
 // ownNames are the names of the tools that a loop itself may have. No tool of a caller's may have
 // one of them, so that a model's call never means another tool once a part is switched on.
-var ownNames = []string{excerpt.Name}
+var ownNames = []string{excerpt.Name, expandName, searchName,
+	BackgroundExec, BackgroundStatus, BackgroundList, BackgroundKill,
+	SpawnSubagent, SubagentStatus}
 
 // ownTools are the tools of the loop's own that are of use now.
 func (l *Loop) ownTools() (list []plugins.Tool) {
 	if l.handles || !l.outputs.Empty() {
 		list = append(list, l.outputs.Tool())
 	}
-	return list
+	return slices.Concat(list, l.reductionTools(), l.jobTools(), l.subagentTools())
 }
 
 // ownRegistry has the tools of the loop's own. It is made anew when others have come to be of use.

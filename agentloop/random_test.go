@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +12,7 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -32,6 +34,8 @@ func TestAnyRun(t *testing.T) {
 				stop()
 			case `{"do":"host"}`:
 				return plugins.Output{}, plugins.HostFault(broken)
+			case `{"do":"much"}`:
+				return plugins.Output{Value: []byte(`"` + strings.Repeat("done ", 1000) + `"`)}, nil
 			}
 			return plugins.Output{Value: []byte(`"done"`)}, nil
 		}
@@ -54,14 +58,23 @@ func TestAnyRun(t *testing.T) {
 				},
 			},
 		}
+		if rapid.Bool().Draw(rt, "reduction") {
+			loop.ContextLimit = 20_000 // which is room for two long outputs
+			loop.Reduction = &agentloop.Reduction{Policy: reduce.Policy{Trigger: 1000, Keep: 100}}
+		}
 		for range rapid.IntRange(1, 4).Draw(rt, "runs") {
 			model.Add(d.turns()...)
 			var ctx context.Context
 			ctx, stop = context.WithCancel(t.Context())
 			stopAt := rapid.IntRange(1, 40).Draw(rt, "stop")
 			leaveAt := rapid.IntRange(1, 40).Draw(rt, "leave")
+			loop.Steering = new(agentloop.Steering)
+			sayAt := rapid.IntRange(0, 40).Draw(rt, "say")
 			n := 0
 			for range loop.Run(ctx, user("go on")) {
+				if n == sayAt {
+					_ = loop.Steering.Say(user("no, wait")) // it may have ended
+				}
 				if n++; n == stopAt {
 					stop()
 				}
@@ -84,6 +97,9 @@ func TestAnyRun(t *testing.T) {
 		}
 		if history := loop.History(); len(store.have) != len(history) {
 			rt.Errorf("%d of %d messages are stored", len(store.have), len(history))
+		}
+		for _, fault := range reduce.Verify(loop.History(), loop.Reductions()) {
+			rt.Error(fault)
 		}
 		for i, req := range model.Requests() {
 			if err := message.Check(req.Messages); err != nil {
@@ -145,7 +161,8 @@ func (d *dice) turns() (turns []looptest.Turn) {
 				ID:   rapid.SampledFrom([]string{"", "a", "call-1", "call-2", "call-3"}).Draw(d.t, "id"),
 				Name: rapid.SampledFrom([]string{"look", "see", "do", "nope", ""}).Draw(d.t, "tool"),
 				Arguments: rapid.SampledFrom([]string{"", `{}`, `{"do":"fail"}`, `{"do":"stop"}`,
-					`{"do":"host"}`, `{"a":`, `[1]`, `{"a":1,"a":2}`}).Draw(d.t, "arguments"),
+					`{"do":"host"}`, `{"do":"much"}`, `{"do":"much"}`,
+					`{"do":"much"}`, `{"a":`, `[1]`, `{"a":1,"a":2}`}).Draw(d.t, "arguments"),
 			})
 		}
 		turns = append(turns, turn)

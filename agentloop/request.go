@@ -3,8 +3,6 @@ package agentloop
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,40 +13,21 @@ import (
 
 // say makes the user's input part of the history and checks that there is something to answer.
 func (r *run) say(ctx context.Context, input []message.Message) error {
-	wrong := func(err error) error { return &SdkError{"input", err} }
-	for i := range input {
-		if input[i].Role != message.User {
-			return wrong(fmt.Errorf("message %d: its role is %q; a run takes those of the user",
-				i+1, input[i].Role))
-		}
-		if len(input[i].Calls) > 0 || input[i].Result != nil {
-			return wrong(fmt.Errorf("message %d: it has calls or a result; those are not the user's",
-				i+1))
-		}
+	if err := r.loop.checkInput(input); err != nil || len(input) == 0 {
+		return err
 	}
-	l := r.loop
-	if len(input) > 0 {
-		return l.add(ctx, input...)
-	}
-	if len(l.history) == 0 {
-		return wrong(errors.New("nobody has said anything yet"))
-	}
-	last := &l.history[len(l.history)-1]
-	if last.Role == message.Assistant && last.Finish != message.FinishPause {
-		return wrong(errors.New("the model has answered; say something more"))
-	}
-	return nil
+	return r.loop.add(ctx, input...)
 }
 
-// request builds what the model is sent: the history, with the system prompt first and without what
-// is only kept, and the tools.
-func (r *run) request() message.Request {
+// request builds what the model is sent: the history, or a view of it, with the system prompt first
+// and without what is only kept, and the tools.
+func (r *run) request(history []message.Message) message.Request {
 	l := r.loop
-	messages := make([]message.Message, 0, len(l.history)+1)
+	messages := make([]message.Message, 0, len(history)+1)
 	if l.System != "" {
 		messages = append(messages, message.Message{Role: message.System, Text: l.System})
 	}
-	for _, m := range l.history {
+	for _, m := range history {
 		if m.Role == message.System && l.System != "" {
 			continue
 		}

@@ -26,7 +26,8 @@ func (r *run) settle(ctx context.Context, c *call) error {
 		}
 		result.CallID, result.Name = c.ID, c.Name
 	}
-	if e := l.add(ctx, message.Message{Role: message.Tool, Result: &result}); err == nil {
+	told := message.Message{Role: message.Tool, Result: &result, Meta: c.meta}
+	if e := l.add(ctx, told); err == nil {
 		err = e
 	}
 	r.failing.note(c, result.Code)
@@ -53,7 +54,7 @@ func (r *run) result(c *call) message.Result {
 	case c.err == nil:
 		_ = l.repeats.Text(c.Name, nil)
 		res.Outcome, res.Text = message.OK, text(c.out)
-		if l.OutputCap >= 0 {
+		if l.OutputCap >= 0 && l.Reduction == nil {
 			e := l.outputs.Cut(res.Text)
 			res.Text, res.Handle, res.Bytes = e.Text, e.Handle, e.Bytes
 		}
@@ -62,7 +63,7 @@ func (r *run) result(c *call) message.Result {
 		res.Outcome, res.Text = message.Unknown, interrupted(c.Name)
 	case FeedsModel(c.err):
 		res.Text = l.modelText(c)
-	case c.started && plugins.CauseOf(c.err) != "diverged":
+	case c.started && (c.tool.own || plugins.CauseOf(c.err) != "diverged"):
 		res.Outcome, res.Text = message.Unknown, interrupted(c.Name)
 	default:
 		res.Text = fmt.Sprintf("tool %q was not run: the run ended before",

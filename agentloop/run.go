@@ -30,18 +30,28 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 		return message.Event{}, ErrBusy
 	}
 	defer l.running.Store(false)
+	if l.closed {
+		return message.Event{}, ErrClosed
+	}
 	defer l.clock()()
 	ctx, r.cancel = context.WithCancel(ctx)
+	defer l.tree.atWork(ctx)()
 	defer r.cancel()
-	if err := l.configure(); err != nil {
-		return message.Event{}, err
-	}
 	defer func() {
 		if e := r.close(ctx); err == nil {
 			err = e
 		}
+		if e := r.leave(ctx); err == nil {
+			err = e
+		}
 	}()
+	if err := l.configure(); err != nil {
+		return message.Event{}, err
+	}
 	if err := r.goOn(ctx); err != nil {
+		return message.Event{}, err
+	}
+	if err := r.catchUp(ctx); err != nil {
 		return message.Event{}, err
 	}
 	if err := r.say(ctx, input); err != nil {
@@ -53,12 +63,13 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 // converse asks the model and runs its calls, by turns, until there is an answer or a reason to
 // stop.
 func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
-	limit := r.loop.MaxTurns
+	l, limit := r.loop, r.loop.MaxTurns
 	if limit == 0 {
 		limit = DefaultMaxTurns
 	}
 	for range limit {
-		if why := r.loop.Budget.usedUp(r.loop.Spent()); why != "" {
+		r.tellJobs()
+		if why := l.usedUp(); why != "" {
 			return r.end(message.EndBudget, why), nil
 		}
 		reply, err := r.turn(ctx)
@@ -74,6 +85,9 @@ func (r *run) converse(ctx context.Context) (ended message.Event, err error) {
 			}
 		case reply.Finish != message.FinishPause:
 			r.warnOfAnswer(&reply)
+			if !l.Steering.finish() {
+				continue // the user has said more meanwhile
+			}
 			ended := r.end(message.EndAnswer, "")
 			ended.Message = &reply
 			return ended, nil
@@ -88,8 +102,11 @@ func (r *run) turn(ctx context.Context) (message.Message, error) {
 	if ctx.Err() != nil {
 		return message.Message{}, stopped(ctx)
 	}
-	req := r.request()
-	if err := r.loop.guard(&req); err != nil {
+	if err := r.hear(ctx, r.loop.Steering.take(false)); err != nil {
+		return message.Message{}, err
+	}
+	req, err := r.shown(ctx)
+	if err != nil {
 		return message.Message{}, err
 	}
 	reply, err := r.ask(ctx, &req)
@@ -130,14 +147,12 @@ func (r *run) ask(ctx context.Context, req *message.Request) (message.Message, e
 			r.emit(message.Event{Kind: message.TextDelta, Text: d.Text})
 		}
 	}
-	l.mu.Lock()
-	l.spent.Steps++
-	l.mu.Unlock()
+	l.spend(Spent{Steps: 1})
 	reply, err := l.Model.Turn(ctx, *req)
 	switch code := Code(err); {
 	case err != nil && ctx.Err() != nil:
 		return message.Message{}, stopped(ctx)
-	case code == "other", code == "cancelled":
+	case code == "other", code == "cancelled", code == "sdk": // of a loop of the model's own
 		return message.Message{}, &OtherError{"model", err}
 	case err != nil:
 		return message.Message{}, err
@@ -170,8 +185,39 @@ func (r *run) warnOfAnswer(reply *message.Message) {
 	}
 }
 
-// emit tells who listens. Once nobody does, the run is over.
+// emit tells who listens, after what has happened to subagents meanwhile. Once nobody does, the run
+// is over.
 func (r *run) emit(ev message.Event) {
+	r.drain()
+	r.tell(ev)
+}
+
+// drain tells what has happened to subagents.
+func (r *run) drain() {
+	for !r.gone {
+		ev, ok := r.loop.tree.inbox.Next()
+		if !ok {
+			return
+		}
+		r.tell(ev)
+	}
+}
+
+// await waits for a call. Meanwhile it tells what happens to subagents, and asks what they ask.
+func (r *run) await(done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-r.loop.tree.inbox.Ready():
+			r.drain()
+		case q := <-r.loop.tree.questions:
+			r.put(q)
+		}
+	}
+}
+
+func (r *run) tell(ev message.Event) {
 	if r.gone {
 		return
 	}
@@ -187,6 +233,7 @@ func (r *run) warn(text string) { r.emit(message.Event{Kind: message.Warning, Te
 
 // end is the last event of a run.
 func (r *run) end(how message.End, why string) message.Event {
+	r.tellJobs()
 	usage := r.loop.Spent().Usage
 	return message.Event{Kind: message.Ended, End: how, Text: why, Usage: &usage}
 }

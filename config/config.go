@@ -2,6 +2,8 @@ package config
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -117,17 +119,34 @@ func (c *Config) CheckRun() error {
 	if c.Budgets.Dollars > 0 && p.Kind == kindScript && p.Model == "" {
 		return lacks("budgets.dollars", "needs the prices of a model, and the script stands for none")
 	}
-	if price := cmp.Or(p.Prices[p.Model], &Price{}); c.Budgets.Dollars > 0 {
-		missing := "input"
-		if price.Input > 0 {
-			missing = "output"
-		}
-		if price.Input == 0 || price.Output == 0 {
-			return lacks("budgets.dollars", "needs the prices of the model: there is no "+
-				text([]string{"provider", "prices", p.Model, missing}))
+	if c.Budgets.Dollars == 0 {
+		return nil
+	}
+	if missing := p.missingPrice(p.Model); missing != "" {
+		return lacks("budgets.dollars", "needs the prices of the model: there is no "+missing)
+	}
+	sub := &c.Capabilities.Subagents
+	for _, name := range slices.Sorted(maps.Keys(sub.Agents)) {
+		model := sub.Agents[name].Model
+		if missing := p.missingPrice(model); missing != "" && model != "" && sub.Enabled {
+			return lacks(text([]string{"capabilities", "subagents", "agents", name, "model"}),
+				"a budget in dollars needs the prices of this model: there is no "+missing)
 		}
 	}
 	return nil
+}
+
+// missingPrice is the key of a price that the model does not have, or "".
+func (p *Provider) missingPrice(model string) string {
+	price := cmp.Or(p.Prices[model], &Price{})
+	missing := "input"
+	if price.Input > 0 {
+		missing = "output"
+	}
+	if price.Input > 0 && price.Output > 0 {
+		return ""
+	}
+	return text([]string{"provider", "prices", model, missing})
 }
 
 // covered tells whether one of the patterns stands for name, which may be a pattern itself.

@@ -44,7 +44,7 @@ func TestFields(t *testing.T) {
 		Capabilities: Capabilities{
 			Subagents: Subagents{MaxConcurrent: 1, BackgroundPrompts: "parent", Agents: map[string]*Agent{
 				"reader": {Prompt: "You read.", Tools: []string{"jq"}, Model: "small"}}},
-			ToolsBackground: ToolsBackground{MaxConcurrent: 2},
+			ToolsBackground: ToolsBackground{Enabled: true, MaxConcurrent: 2},
 		},
 		values: have.values,
 	}
@@ -163,6 +163,12 @@ func TestCheckRun(t *testing.T) {
 			"budgets.dollars: needs the prices of the model: there is no provider.prices.m.input",
 		openai + "provider.model = 'm'\nbudgets.dollars = 1\n" +
 			"provider.prices.m = {input = 1, output = 1}": "",
+		openai + "provider.model = 'm'\nbudgets.dollars = 1\n" +
+			"provider.prices.m = {input = 1, output = 1}\nprovider.prices.n.input = 1\n" +
+			"capabilities.subagents.enabled = true\n" +
+			"capabilities.subagents.agents = {a = {prompt = 'x'}, b = {model = 'n'}}": "" +
+			"capabilities.subagents.agents.b.model: a budget in dollars needs the prices of this model: " +
+			"there is no provider.prices.n.output",
 	} {
 		o := options(t, t.TempDir())
 		write(t, o.File, in)

@@ -81,7 +81,7 @@ var keys = []key{
 	{name: "tools.approvals.*", parse: oneOf("allow", "ask", "deny"), project: stricter(verdicts),
 		tool: true, set: into(func(c *Config) *map[string]string { return &c.Tools.Approvals })},
 
-	{name: "capabilities.subagents.enabled", parse: notYet, initial: false,
+	{name: "capabilities.subagents.enabled", parse: boolean, initial: false,
 		set: put(func(c *Config) *bool { return &c.Capabilities.Subagents.Enabled })},
 	{name: "capabilities.subagents.max_depth", parse: count(0, 16), initial: 3, project: lower,
 		set: put(func(c *Config) *int { return &c.Capabilities.Subagents.MaxDepth })},
@@ -95,12 +95,12 @@ var keys = []key{
 		set: inside(agents, func(a *Agent) *[]string { return &a.Tools })},
 	{name: "capabilities.subagents.agents.*.model", parse: word(maxWord), project: ownAmong,
 		set: inside(agents, func(a *Agent) *string { return &a.Model })},
-	{name: "capabilities.tools_background.enabled", parse: notYet, initial: false,
+	{name: "capabilities.tools_background.enabled", parse: boolean, initial: false,
 		set: put(func(c *Config) *bool { return &c.Capabilities.ToolsBackground.Enabled })},
 	{name: "capabilities.tools_background.max_concurrent", parse: count(1, 256), initial: 4,
 		project: lower,
 		set:     put(func(c *Config) *int { return &c.Capabilities.ToolsBackground.MaxConcurrent })},
-	{name: "capabilities.reduction.enabled", parse: notYet, initial: false,
+	{name: "capabilities.reduction.enabled", parse: boolean, initial: false,
 		set: put(func(c *Config) *bool { return &c.Capabilities.Reduction.Enabled })},
 }
 

@@ -63,14 +63,6 @@ func boolean(raw any) (any, error) {
 	return nil, want("true or false", raw)
 }
 
-// notYet is for what this version does not have. It may be off.
-func notYet(raw any) (any, error) {
-	if raw == true {
-		return nil, fmt.Errorf("this version does not have it: leave it out, or false")
-	}
-	return boolean(raw)
-}
-
 func count64(least, most int64) parser {
 	return func(raw any) (any, error) {
 		if n, ok := raw.(int64); ok && n >= least && n <= most {

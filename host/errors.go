@@ -63,6 +63,9 @@ func (e *ExitError) Error() string {
 // CauseName is "exit".
 func (e *ExitError) CauseName() string { return "exit" }
 
+// ExitCode is Code, for who does not know this package.
+func (e *ExitError) ExitCode() int { return int(e.Code) }
+
 // LimitError is a limit of the policy that ended a guest, or kept it from running. The time limit
 // matches context.DeadlineExceeded.
 type LimitError struct {

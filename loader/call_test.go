@@ -3,6 +3,8 @@ package loader_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,5 +73,34 @@ func BenchmarkCall(b *testing.B) {
 				result(b, reg, input)
 			}
 		})
+	}
+}
+
+// TestOutput pins that a caller hears what a guest prints, as it is and as it comes, also while the
+// log has it.
+func TestOutput(t *testing.T) {
+	says := hosttest.Plugin{Name: "says", Call: hosttest.Then(hosttest.Print(1, "out\xff"),
+		hosttest.Print(2, "err\n"), hosttest.OK)}
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
+		var log strings.Builder
+		opts := options(t)
+		opts.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))
+		dir := t.TempDir()
+		write(t, dir, map[string][]byte{"says.wasm": says.Bytes()})
+		reg := plugins.NewRegistry(nil)
+		if err := reg.Add(open(t, dir, opts).Tools()...); err != nil {
+			t.Fatal(err)
+		}
+		var heard []string
+		_, err := reg.Call(t.Context(), plugins.Call{Tool: "says", Output: func(stderr bool, b []byte) {
+			heard = append(heard, fmt.Sprintf("%v %q", stderr, b))
+		}})
+		if err != nil || !slices.Equal(heard, []string{`false "out\xff"`, `true "err\n"`}) {
+			t.Errorf("%s: heard %q, %v", level, heard, err)
+		}
+		if logged := strings.Contains(log.String(), "msg=err tool=says stream=stderr"); logged !=
+			(level == slog.LevelDebug) {
+			t.Errorf("%s: the log is %s", level, log.String())
+		}
 	}
 }

@@ -56,20 +56,8 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		Tool: t.own, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
 		Input: input,
 	}
-	var obs *host.Observer
-	if call.Log != nil || call.Progress != nil {
-		obs = &host.Observer{Log: call.Log, Progress: call.Progress}
-	}
-	if t.plugin.opts.logger().Enabled(ctx, slog.LevelDebug) {
-		if obs == nil {
-			obs = &host.Observer{}
-		}
-		p := &printed{log: func(stream, line string) {
-			t.plugin.opts.logger().Debug(line, "tool", t.spec.Name, "stream", stream)
-		}}
-		defer p.end()
-		obs.Output = p.write
-	}
+	obs, heard := t.observer(ctx, &call)
+	defer heard()
 	reply, took, err := plugin.module.Call(ctx, req, obs, b.reply[:0])
 	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
 	if err != nil {
@@ -77,6 +65,32 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	}
 	b.reply = reply
 	return t.read(b, &took)
+}
+
+// observer passes on what the guest says, to who wants to hear it; nil when nobody does. What is
+// left to be passed on when the call is over goes to the log then.
+func (t *tool) observer(ctx context.Context, call *plugins.Call) (obs *host.Observer, end func()) {
+	end = func() {}
+	if call.Log != nil || call.Progress != nil || call.Output != nil {
+		obs = &host.Observer{Log: call.Log, Progress: call.Progress, Output: call.Output}
+	}
+	if !t.plugin.opts.logger().Enabled(ctx, slog.LevelDebug) {
+		return obs, end
+	}
+	if obs == nil {
+		obs = &host.Observer{}
+	}
+	p := &printed{log: func(stream, line string) {
+		t.plugin.opts.logger().Debug(line, "tool", t.spec.Name, "stream", stream)
+	}}
+	obs.Output = p.write
+	if hear := call.Output; hear != nil {
+		obs.Output = func(stderr bool, b []byte) {
+			p.write(stderr, b)
+			hear(stderr, b)
+		}
+	}
+	return obs, p.end
 }
 
 // buffer holds one call's request, reply and result. Nothing of them outlives the call: values and

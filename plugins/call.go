@@ -50,6 +50,9 @@ func (r *Registry) Call(ctx context.Context, call Call) (res Result, err error) 
 			err = r.endWithCaller(ctx, begun, tool, call.Attempt)
 		}
 	}()
+	if call.Started != nil {
+		call.Started()
+	}
 	out, err := r.attempt(ctx, tool, &call)
 	returned = true
 	if err == nil {

@@ -29,14 +29,21 @@ type Ruler interface{ Rule() Rule }
 // know when it comes again, Run and Position; the registry sets Packed, Key and Attempt.
 type Call struct {
 	ID, Tool string
-	Run      string                             // a durable run, such as an agent's session; "": none
-	Position int                                // the call's place in the run, from 1; 0 without one
-	Input    json.RawMessage                    // absent means {}; not changed, not kept
-	Packed   abi.Raw                            // Input as msgpack, good until Invoke returns
-	Key      string                             // the idempotency key; "" when unkeyed
-	Attempt  int                                // from 1
+	Run      string          // a durable run, such as an agent's session; "": none
+	Position int             // the call's place in the run, from 1; 0 without one
+	Input    json.RawMessage // absent means {}; not changed, not kept
+	Packed   abi.Raw         // Input as msgpack, good until Invoke returns
+	Key      string          // the idempotency key; "" when unkeyed
+	Attempt  int             // from 1
+
+	// What a caller hears while the tool runs. None may block: the tool waits for it.
 	Progress func(abi.Progress)                 // nil: not wanted
 	Log      func(level abi.Level, text string) // nil: the host's logger
+	Output   func(stderr bool, b []byte)        // what it prints, raw; b may be kept; nil: not wanted
+
+	// Started is called once, when nothing stands in the way of the tool any more: not for a call
+	// that is refused, nor for one whose result is recorded. Nil: not wanted.
+	Started func()
 }
 
 // Output is what a tool gives back: either a JSON value or content blocks.

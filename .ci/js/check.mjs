@@ -20,6 +20,9 @@ const chat = {
   tools: [{ type: "function", function: { name: "weather", parameters: schema } }],
 };
 
+const responses = { model: "m", input: user, store: false,
+  tools: [{ type: "function", name: "weather", parameters: schema, strict: false }] };
+
 const anthropic = (url) => new Anthropic({ apiKey: "key", baseURL: url, maxRetries: 1 });
 const messages = {
   model: "m", messages: user, max_tokens: 100, tools: [{ name: "weather", input_schema: schema }],
@@ -33,6 +36,16 @@ function checkChat(completion, said) {
     said.calls.map((c) => [c.id, c.name, c.arguments]));
   assert.equal(completion.usage.prompt_tokens, said.usage.input);
   assert.equal(completion.usage.completion_tokens, said.usage.output);
+}
+
+function checkResponse(response, said) {
+  assert.equal(response.output_text, said.text);
+  const of = (type) => response.output.filter((item) => item.type === type);
+  assert.equal(of("reasoning")[0].summary[0].text, said.reasoning);
+  assert.deepEqual(of("function_call").map((c) => [c.call_id, c.name, c.arguments]),
+    said.calls.map((c) => [c.id, c.name, c.arguments]));
+  assert.equal(response.usage.input_tokens, said.usage.input);
+  assert.equal(response.usage.output_tokens, said.usage.output);
 }
 
 function checkMessage(message, said) {
@@ -87,6 +100,52 @@ const checks = {
   "openai broken": (url) => assert.rejects(async () => {
     for await (const _ of await openai(url).chat.completions.create({ ...chat, stream: true }));
   }, /too busy/),
+
+  "responses whole": async (url, said) =>
+    checkResponse(await openai(url).responses.create(responses), said),
+
+  "responses streamed": async (url, said) => {
+    const stream = openai(url).responses.stream(responses);
+    let told = "";
+    stream.on("response.output_text.delta", (event) => { told += event.delta; });
+    checkResponse(await stream.finalResponse(), said);
+    assert.equal(told, said.text);
+  },
+
+  "responses tools": async (url, said) => {
+    const calls = [];
+    const input = [...user];
+    let response;
+    do {
+      response = await openai(url).responses.stream({ ...responses, input }).finalResponse();
+      input.push(...response.output);
+      for (const item of response.output.filter((i) => i.type === "function_call")) {
+        input.push({ type: "function_call_output", call_id: item.call_id,
+          output: await weather(calls)(JSON.parse(item.arguments)) });
+      }
+    } while (input.at(-1).type === "function_call_output");
+    assert.equal(response.output_text, said.text);
+    assert.deepEqual(calls, [{ city: "Oslo" }, { city: "Rome" }]);
+  },
+
+  "responses refused": (url) => assert.rejects(openai(url).responses.create(responses),
+    (err) => err instanceof NotFoundError && err.status === 404 && /no such model/.test(err.message)),
+
+  "responses retried": async (url, said) => {
+    const response = await openai(url).responses.create(responses);
+    assert.equal(response.output_text, said.text);
+  },
+
+  "responses broken": async (url) => {
+    const types = [];
+    for await (const event of await openai(url).responses.create({ ...responses, stream: true })) {
+      types.push(event.type);
+      if (event.type === "response.failed") {
+        assert.match(event.response.error.message, /too busy/);
+      }
+    }
+    assert.equal(types.at(-1), "response.failed");
+  },
 
   "anthropic whole": async (url, said) =>
     checkMessage(await anthropic(url).messages.create(messages), said),

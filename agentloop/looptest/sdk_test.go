@@ -85,7 +85,7 @@ type sdkServer struct {
 
 func sdkServers(t *testing.T) (map[string]sdkServer, map[string]*looptest.Server) {
 	servers, running := map[string]sdkServer{}, map[string]*looptest.Server{}
-	for _, sdk := range []string{"openai", "anthropic"} {
+	for _, sdk := range []string{"openai", "responses", "anthropic"} {
 		for _, what := range []string{"whole", "streamed", "tools", "refused", "retried", "broken"} {
 			name := sdk + " " + what
 			answers := sdkAnswers(name)
@@ -111,7 +111,7 @@ func sdkAnswers(name string) []looptest.Answer {
 	case "refused":
 		return []looptest.Answer{{Status: 404, Text: "no such model"}}
 	case "retried":
-		status := map[string]int{"openai": 503, "anthropic": 529}[sdk]
+		status := map[string]int{"openai": 503, "responses": 503, "anthropic": 529}[sdk]
 		return []looptest.Answer{{Status: status, Text: "busy",
 			Header: map[string]string{"Retry-After-Ms": "1"}}, end}
 	case "broken":

@@ -37,10 +37,11 @@ type Asked struct {
 	Body   json.RawMessage
 }
 
-// Server is a model without a model: it speaks Chat Completions at URL/v1/chat/completions and
-// Anthropic's Messages at URL/v1/messages, streamed and not, and answers one request after another
-// with what it has been given. A request that the real APIs would refuse (a call without its
-// result, a missing limit) gets their status 400, and so does one too many.
+// Server is a model without a model: it speaks Chat Completions at URL/v1/chat/completions,
+// OpenAI's Responses at URL/v1/responses and Anthropic's Messages at URL/v1/messages, streamed and
+// not, and answers one request after another with what it has been given. A request that the real
+// APIs would refuse (a call without its result, a missing limit) gets their status 400, and so does
+// one too many.
 type Server struct {
 	URL string
 
@@ -54,6 +55,7 @@ func NewServer(tb testing.TB, answers ...Answer) *Server {
 	s := &Server{answers: answers}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.handler(openAI{}))
+	mux.HandleFunc("POST /v1/responses", s.handler(responses{}))
 	mux.HandleFunc("POST /v1/messages", s.handler(anthropic{}))
 	h := httptest.NewServer(mux)
 	s.URL = h.URL
@@ -71,7 +73,7 @@ func (s *Server) Asked() []Asked {
 	return slices.Clone(s.asked)
 }
 
-// api is one of the two that a server speaks.
+// api is one of those that a server speaks.
 type api interface {
 	// check reads a request and finds what the real API would refuse.
 	check(header http.Header, body []byte) (asked, error)
@@ -88,6 +90,8 @@ type asked struct {
 	Options struct {
 		Usage bool `json:"include_usage"`
 	} `json:"stream_options"`
+
+	n int // which of the server's requests it is, from 1
 }
 
 // event is one of a streamed answer. A string is sent as it is, anything else as JSON.
@@ -102,8 +106,9 @@ func (s *Server) handler(a api) http.HandlerFunc {
 		if err != nil {
 			return // the client is gone
 		}
-		answer := s.next(r, body)
+		answer, n := s.next(r, body)
 		req, err := a.check(r.Header, body)
+		req.n = n
 		switch {
 		case err != nil:
 			answer = &Answer{Status: http.StatusBadRequest, Text: err.Error()}
@@ -114,16 +119,15 @@ func (s *Server) handler(a api) http.HandlerFunc {
 	}
 }
 
-func (s *Server) next(r *http.Request, body []byte) *Answer {
+func (s *Server) next(r *http.Request, body []byte) (answer *Answer, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, Asked{r.URL.Path, r.Header.Clone(), body})
-	if len(s.answers) == 0 {
-		return nil
+	if len(s.answers) > 0 {
+		answer = &s.answers[0]
+		s.answers = s.answers[1:]
 	}
-	answer := s.answers[0]
-	s.answers = s.answers[1:]
-	return &answer
+	return answer, len(s.asked)
 }
 
 func (answer *Answer) write(w http.ResponseWriter, r *http.Request, a api, req asked) {

@@ -124,8 +124,8 @@ func (anthropic) blocks(answer *Answer) []object {
 }
 
 func (anthropic) message(req asked, u message.Usage) object {
-	return object{"id": "msg_1", "type": "message", "role": "assistant", "model": req.Model,
-		"content": []object{}, "stop_reason": nil, "stop_sequence": nil,
+	return object{"id": fmt.Sprintf("msg_%d", req.n), "type": "message", "role": "assistant",
+		"model": req.Model, "content": []object{}, "stop_reason": nil, "stop_sequence": nil,
 		"usage": object{"input_tokens": u.Input - u.Cached, "cache_read_input_tokens": u.Cached,
 			"cache_creation_input_tokens": 0, "output_tokens": 1}}
 }

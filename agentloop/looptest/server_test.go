@@ -13,7 +13,7 @@ import (
 
 // TestServerRefuses sends what the real APIs refuse.
 func TestServerRefuses(t *testing.T) {
-	const chat, messages = "/v1/chat/completions", "/v1/messages"
+	const chat, messages, responses = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 	for name, tt := range map[string]struct{ path, fields, want string }{
 		"no JSON":    {chat, `{`, "unexpected end"},
 		"no model":   {chat, `{"messages":[{"role":"user","content":"x"}]}`, "are required"},
@@ -35,6 +35,17 @@ func TestServerRefuses(t *testing.T) {
 		"no result of use": {messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user",` +
 			`"content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","input":{}}]}]}`,
 			"the calls [a] have the results []"},
+		"a list":   {responses, `[]`, "cannot unmarshal"},
+		"no input": {responses, `{"model":"m"}`, "are required"},
+		"a kept response": {responses, `{"model":"m","previous_response_id":"r",` +
+			`"input":[{"role":"user","content":"x"}]}`, "the whole input"},
+		"no role": {responses, `{"model":"m","input":[{"content":"x"}]}`, "without a role"},
+		"half a call": {responses, `{"model":"m","input":[{"type":"function_call","name":"f",` +
+			`"arguments":"{"}]}`, "a call that is none"},
+		"no output": {responses, `{"model":"m","input":[{"type":"function_call","name":"f",` +
+			`"arguments":"{}","call_id":"a"}]}`, "the calls [a] have the results []"},
+		"a stray output": {responses, `{"model":"m","input":[{"type":"function_call_output",` +
+			`"call_id":"a"}]}`, "the calls [] have the results [a]"},
 		"one too many": {chat, `{"model":"m","messages":[{"role":"user","content":"x"}]}`,
 			"the script of this server has ended"},
 	} {

@@ -171,7 +171,8 @@ func TestFork(t *testing.T) {
 			t.Errorf("at %d: calls %v are open", at, open)
 		}
 		p := f.Header().Parent
-		if p == nil || *p != (Parent{whole.Header.ID, "s", n}) || f.Header().ID == p.ID {
+		want := Parent{ID: whole.Header.ID, Name: "s", Messages: n}
+		if p == nil || *p != want || f.Header().ID == p.ID {
 			t.Errorf("at %d: header %+v", at, f.Header())
 		}
 	}

@@ -43,7 +43,7 @@ func (d *Dir) Fork(name, fork string, at int) (*Session, error) {
 		m = Meta{} // it is made anew
 	}
 	m.Archived = false
-	h := Header{Source: t.Header.Source, Parent: &Parent{t.Header.ID, name, at},
+	h := Header{Source: t.Header.Source, Parent: &Parent{ID: t.Header.ID, Name: name, Messages: at},
 		Ledger: t.Header.Ledger}
 	return d.create(fork, h, m, lines)
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // sources are who may have written the messages of a session first.
-var sources = []string{sourceOwn}
+var sources = []string{sourceOwn, "claude-code", "codex"}
 
 // Header is the first line of a session's file. It never changes.
 type Header struct {
@@ -34,18 +34,19 @@ type Header struct {
 	Source  string    `json:"source"` // who wrote the messages first
 	ID      string    `json:"id"`     // a UUID of version 7
 	Created time.Time `json:"created,omitzero"`
-	Parent  *Parent   `json:"parent,omitempty"` // of a fork
+	Parent  *Parent   `json:"parent,omitempty"` // of a fork, and of a subagent's
 
 	// Ledger is the file that records the calls. It is not opened here: whoever goes on with the
 	// session must record them in the same one, or what was done may be done again.
 	Ledger string `json:"ledger,omitempty"`
 }
 
-// Parent says where a fork comes from.
+// Parent says where a session comes from: which one it is a fork of, or whose subagent's it is.
 type Parent struct {
 	ID       string `json:"id"`
-	Name     string `json:"name"`     // at that time
-	Messages int    `json:"messages"` // that it had in common with the fork
+	Name     string `json:"name"`            // at that time
+	Messages int    `json:"messages"`        // that it had in common with the fork
+	Agent    string `json:"agent,omitempty"` // the subagent's ID; "": it is a fork
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)

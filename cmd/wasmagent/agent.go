@@ -9,31 +9,39 @@ import (
 	"path/filepath"
 
 	"github.com/wasmagent/wasmagent/agentloop"
-	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
 	"github.com/wasmagent/wasmagent/agentloop/provider/anthropic"
 	"github.com/wasmagent/wasmagent/agentloop/provider/openai"
 	"github.com/wasmagent/wasmagent/agentloop/provider/script"
+	"github.com/wasmagent/wasmagent/agentloop/sdk"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/agentloop/tokens"
 	"github.com/wasmagent/wasmagent/config"
 )
 
-// agent is a model with its tools, and the session of their conversation if there is one.
+// agent is a model with its tools in one conversation, which sdk.Agent drives.
 type agent struct {
+	sdk.Agent
 	app     *app
-	loop    *agentloop.Loop
+	cfg     *config.Config
+	flags   *agentFlags
 	heard   *teller
+	last    int64 // the number of the last event that was heard
+	tools   *agentTools
+	loop    *agentloop.Loop
 	session *session.Session // nil: the conversation is not recorded
 	name    string           // the model's; script:FILE where none is asked
 }
 
-// openAgent makes an agent of the configuration and the flags. What it opens closes with the
-// command.
+// openAgent begins the conversation that the configuration and the flags say, or goes on with it.
+// What it opens closes with the command.
 func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*agent, error) {
 	if flags.set.Changed("session") && flags.set.Changed("resume") {
 		return nil, &usageError{
 			text: "--session begins a session and --resume goes on with one: not both"}
+	}
+	if flags.set.Changed("resume") && flags.resume == "" {
+		return nil, &usageError{text: "--resume needs the name of a session"}
 	}
 	cfg, err := a.configuration(flags)
 	if err != nil {
@@ -42,27 +50,52 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 	if err := cfg.CheckRun(); err != nil {
 		return nil, needsModel(cfg, err)
 	}
-	g := &agent{app: a, heard: a.newTeller(stream)}
+	g := &agent{app: a, cfg: cfg, flags: flags, heard: a.newTeller(stream)}
+	g.Agent = sdk.New(g.open, &sdk.Options{Ask: a.canAsk(), Lockstep: true})
+	if flags.set.Changed("resume") {
+		_, err = g.Resume(ctx, flags.resume)
+	} else {
+		_, err = g.Start(ctx, &sdk.StartOptions{Session: flags.session})
+	}
+	if err != nil {
+		return nil, plain(err)
+	}
+	a.closeAtEnd("agent", g.Close) // before what it has opened
+	return g, nil
+}
+
+// plain is what is behind an error of the runtime's: the command has words of its own for where it
+// came up.
+func plain(err error) error {
+	e, ok := errors.AsType[*agentloop.SdkError](err)
+	if ok && e.Name != agentloop.SdkInvalidArgument {
+		return e.Err
+	}
+	return err
+}
+
+// open makes the loop of the conversation.
+func (g *agent) open(ctx context.Context, c sdk.Conversation) (*sdk.Opened, error) {
+	cfg, flags := g.cfg, g.flags
 	model, err := g.openModel(cfg)
 	if err != nil {
 		return nil, err
 	}
 	// A session that goes on may have calls to make again before anything is said.
-	tools, err := a.openTools(ctx, cfg, flags, g.heard, stream && !flags.set.Changed("resume"))
+	late := g.heard.stream && !c.Resume
+	g.tools, err = g.app.openTools(ctx, cfg, flags, g.heard, late)
 	if err != nil {
 		return nil, err
 	}
 	g.loop = &agentloop.Loop{
-		Model: model, ModelName: g.name, Tools: tools, System: cfg.Core.System,
+		Model: model, ModelName: g.name, Tools: g.tools, System: cfg.Core.System,
 		MaxTurns: cfg.Core.MaxIterations, Parallel: cfg.Core.ParallelToolCalls,
 		OutputCap:    int(cfg.Core.OutputCap),
 		ContextLimit: tokens.Limits(cfg.Provider.ContextLimits).Of(g.name),
 		Approval:     approvalOf(cfg), Budget: budgetOf(cfg),
+		Jobs: jobsOf(cfg),
 	}
-	g.loop.Approval.Subject = tools.subject
-	if a.canAsk() {
-		g.loop.Approval.Ask = tools.ask
-	}
+	g.loop.Approval.Subject = g.tools.subject
 	if flags.set.Changed("context-limit") {
 		if flags.contextLimit < 1 {
 			return nil, &usageError{text: fmt.Sprintf("--context-limit is a number of tokens from 1, not %d",
@@ -70,25 +103,39 @@ func (a *app) openAgent(ctx context.Context, flags *agentFlags, stream bool) (*a
 		}
 		g.loop.ContextLimit = flags.contextLimit
 	}
-	return g, g.openSession(cfg, flags)
+	opened, err := g.record(c)
+	if err != nil {
+		return nil, err
+	}
+	g.openSubagents(cfg)
+	return opened, g.openReduction(cfg)
 }
 
 // openModel makes the model. No request is sent.
 func (g *agent) openModel(cfg *config.Config) (agentloop.Model, error) {
 	p := &cfg.Provider
-	opts := &provider.Options{
-		BaseURL: p.BaseURL, KeyVariable: p.KeyEnv, MaxTokens: p.MaxTokens, Headers: p.Headers,
-		Logger: g.app.log,
+	if p.Kind == "script" {
+		file := nearPath(p.Script)
+		g.name = "script:" + file
+		return openScript(file)
 	}
 	g.name = p.Model
-	switch p.Kind {
-	case "openai":
-		return openai.New(p.Model, opts)
-	case "anthropic":
-		return anthropic.New(p.Model, opts)
+	return g.app.remoteModel(p, p.Model)
+}
+
+// remoteModel makes a model of the configured provider, which is not a script.
+func (a *app) remoteModel(p *config.Provider, name string) (agentloop.Model, error) {
+	opts := &provider.Options{
+		BaseURL: p.BaseURL, KeyVariable: p.KeyEnv, MaxTokens: p.MaxTokens, Headers: p.Headers,
+		Logger: a.log,
 	}
-	file := nearPath(p.Script)
-	g.name = "script:" + file
+	if p.Kind == "openai" {
+		return openai.New(name, opts)
+	}
+	return anthropic.New(name, opts)
+}
+
+func openScript(file string) (agentloop.Model, error) {
 	model, err := script.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &notFoundError{text: fmt.Sprintf("no script %s", file),
@@ -109,40 +156,31 @@ func nearPath(file string) string {
 	return file
 }
 
-// openSession opens the session that the flags name, if they name one, and goes on with what is in
-// it. Its calls are recorded in the ledger as those of a run that can be gone on with.
-func (g *agent) openSession(cfg *config.Config, flags *agentFlags) (err error) {
+// record opens the session of the conversation, if it has one, and goes on with what is in it. Its
+// calls are recorded in the ledger as those of a run that can be gone on with.
+func (g *agent) record(c sdk.Conversation) (*sdk.Opened, error) {
+	o := &sdk.Opened{Loop: g.loop}
+	var err error
 	switch {
-	case flags.set.Changed("session"):
-		err = g.createSession(cfg, flags.session)
-	case flags.set.Changed("resume"):
-		err = g.resumeSession(cfg, flags.resume)
+	case c.Resume:
+		err = g.resumeSession(g.cfg, c.Session)
+	case g.flags.set.Changed("session"):
+		err = g.createSession(g.cfg, c.Session)
 	default:
-		return nil
+		return o, nil
 	}
 	if err != nil {
-		return g.app.sessionError(err)
+		return nil, g.app.sessionError(err)
 	}
-	g.app.closeAtEnd("session", g.session.Close)
-	g.loop.Store, g.loop.ID = g.session, g.session.Header().ID
-	for _, w := range g.session.Warnings() {
-		g.heard.warn(w)
+	o.Close = g.session.Close
+	warnings, err := sdk.Record(g.loop, g.session)
+	if err != nil {
+		return nil, errors.Join(err, o.Close())
 	}
-	return g.loop.Restore(g.unfinished())
-}
-
-// unfinished is a session's messages without the results that were never stored: the calls are
-// made again at their places, and the ledger says what becomes of each.
-func (g *agent) unfinished() []message.Message {
-	list, open := g.session.Messages(), g.session.Unanswered()
-	kept := len(list) - len(open)
-	for i, c := range open {
-		if list[kept+i].Result.CallID != c.ID { // another program has stored later ones
-			g.heard.warn(count(len(open), "call") + " without a result: what became of them is unknown")
-			return list
-		}
+	for _, w := range warnings {
+		g.heard.warn(w) // before anything is said
 	}
-	return list[:kept]
+	return o, nil
 }
 
 func (g *agent) createSession(cfg *config.Config, name string) error {
@@ -174,6 +212,9 @@ func (g *agent) resumeSession(cfg *config.Config, name string) error {
 	if err != nil {
 		return g.app.noSuchSession(dir, name, err)
 	}
+	if p := g.session.Header().Parent; p != nil && p.Agent != "" {
+		return errors.Join(subagentsOwn(name, p), g.session.Close())
+	}
 	return g.sameLedger(name)
 }
 
@@ -195,59 +236,3 @@ func (g *agent) sameLedger(name string) error {
 	return &usageError{text: fmt.Sprintf("the calls of session %q are recorded in %s", name, recorded),
 		hint: "leave out --ledger, or move that file to where --ledger says"}
 }
-
-// converse has one turn of the conversation: the user says something, and the model and its tools
-// take turns until there is an answer or a reason to stop. Without input it goes on where it
-// stopped.
-func (g *agent) converse(ctx context.Context, input ...message.Message) (o outcome, err error) {
-	turns, calls, before := g.heard.turns, g.heard.calls, g.loop.Spent()
-	g.heard.begin()
-	defer g.heard.quiet(func() {})
-	var ended message.Event
-	for ev, e := range g.loop.Run(ctx, input...) {
-		if e != nil {
-			err = e
-			break
-		}
-		if ev.Kind == message.Ended {
-			ended = ev
-		}
-		g.heard.event(ev)
-	}
-	spent := g.loop.Spent()
-	o = outcome{
-		End: ended.End, Why: ended.Text, Usage: since(spent.Usage, before.Usage),
-		Dollars: spent.Dollars - before.Dollars,
-		Turns:   g.heard.turns - turns, Calls: g.heard.calls - calls, Model: g.heard.model,
-	}
-	if o.Model == "" {
-		o.Model = g.name
-	}
-	if ended.Message != nil {
-		o.Answer = ended.Message.Text
-	}
-	if g.session != nil {
-		o.Session = g.session.Name()
-	}
-	if err == nil && ended.End != message.EndAnswer {
-		err = &stoppedError{ended.End, ended.Text}
-	}
-	if err == nil {
-		err = g.heard.failed
-	}
-	return o, err
-}
-
-// since is what was used after an earlier state.
-func since(now, before message.Usage) message.Usage {
-	return message.Usage{Input: now.Input - before.Input, Output: now.Output - before.Output,
-		Cached: now.Cached - before.Cached, Reasoning: now.Reasoning - before.Reasoning}
-}
-
-// stoppedError is a run that has ended without an answer and without a fault.
-type stoppedError struct {
-	end message.End
-	why string
-}
-
-func (e *stoppedError) Error() string { return "the run has stopped: " + e.why }

@@ -202,10 +202,15 @@ func approvalOf(c *config.Config) agentloop.Approval {
 func budgetOf(c *config.Config) agentloop.Budget {
 	b := agentloop.Budget{Steps: c.Budgets.Steps, Tokens: c.Budgets.Tokens,
 		Dollars: c.Budgets.Dollars, Wall: c.Budgets.WallTime}
-	if p := c.Provider.Prices[c.Provider.Model]; p != nil {
-		b.Prices = agentloop.Prices{Input: p.Input, Output: p.Output, Cached: p.Cached}
-	}
+	b.Prices = pricesOf(&c.Provider, c.Provider.Model)
 	return b
+}
+
+func pricesOf(p *config.Provider, model string) agentloop.Prices {
+	if price := p.Prices[model]; price != nil {
+		return agentloop.Prices{Input: price.Input, Output: price.Output, Cached: price.Cached}
+	}
+	return agentloop.Prices{}
 }
 
 // needsModel tells of what a configuration lacks to run a model, and of what needs none.
@@ -221,6 +226,11 @@ func needsModel(cfg *config.Config, err error) error {
 	if wrong, ok := errors.AsType[*config.Error](err); ok {
 		text = wrong.Detail
 		switch wrong.Key {
+		default:
+			if strings.HasPrefix(wrong.Key, "capabilities.subagents.") {
+				text = wrong.Error()
+				hint = "the prices of a model are in dollars for a million tokens, in " + config.UserFile()
+			}
 		case "budgets.dollars":
 			text = "a budget in dollars " + wrong.Detail
 			hint = fmt.Sprintf("the section [provider.prices.%q] of %s has them: input and output, for a "+

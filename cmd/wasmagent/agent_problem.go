@@ -24,6 +24,7 @@ type agentProblem struct {
 	ContextLimit    int    `json:"context_limit,omitempty"`
 	Model           string `json:"model,omitempty"`
 	Line            int    `json:"line,omitempty"`
+	Reduction       string `json:"reduction,omitempty"`
 }
 
 // agentExits gives the exit codes of the errors that agentloop.Code names. The others are not the
@@ -36,6 +37,8 @@ var agentExits = map[string]int{
 	"max_iterations":         exitStopped,
 	"context_limit_exceeded": exitStopped,
 	"invalid_session":        exitHost,
+	"reduction":              exitHost,
+	"interchange":            exitHost,
 	"sdk":                    exitHost,
 }
 
@@ -49,9 +52,6 @@ func agentExit(err error) (code int, kind string, ok bool) {
 	}
 	if other, is := errors.AsType[*agentloop.OtherError](err); is && other.Where == "model" {
 		return exitProvider, "other", true
-	}
-	if agentloop.SdkCode(err) == "input" {
-		return exitUsage, "usage", true
 	}
 	if _, is := errors.AsType[*session.BusyError](err); is {
 		return exitInFlight, "in_flight", true
@@ -84,8 +84,14 @@ func (p *problem) addAgentError(err error) {
 		p.ProjectedTokens, p.ReserveTokens = e.ProjectedTokens, e.ReserveTokens
 		p.ContextLimit, p.Model = e.ContextLimit, e.Model
 	}
+	if e, ok := errors.AsType[*agentloop.ReductionError](err); ok {
+		p.Reduction = e.ID
+	}
 	if e, ok := errors.AsType[*session.InvalidError](err); ok {
 		p.Path, p.Line = e.File, e.Line
+	}
+	if e, ok := errors.AsType[*agentloop.InterchangeError](err); ok {
+		p.Line = e.Line
 	}
 }
 
@@ -108,6 +114,9 @@ func agentHint(err error) string {
 		}
 		return "does the server speak this API? --provider says which, and --base-url where, with the " +
 			"version, such as http://localhost:11434/v1"
+	case "reduction":
+		return `"wasmagent sessions show NAME --full" shows the session as it is recorded; a run that ` +
+			"goes on with it reduces it anew"
 	case "invalid_session":
 		return `nothing was changed; "wasmagent sessions list" shows the others`
 	}
@@ -153,6 +162,9 @@ func (g *agent) explain(err error) error {
 	case agentloop.Code(err) == "context_limit_exceeded":
 		hint = "a new conversation, or one forked where it was shorter (wasmagent sessions fork), " +
 			"fits; --context-limit, if the model takes more"
+		if g.loop.Reduction == nil {
+			hint += "; capabilities.reduction.enabled = true in the configuration shows the model less of it"
+		}
 	case g.session != nil && setApart(err):
 		hint = "wasmagent sessions fork " + g.session.Name() + " makes a session that can go on"
 	case g.app.ctx.Err() != nil && again != "":

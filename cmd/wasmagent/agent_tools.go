@@ -104,8 +104,7 @@ func (t *agentTools) Specs() iter.Seq[abi.ToolSpec] { return t.registry.Specs() 
 
 // Call implements agentloop.Tools.
 func (t *agentTools) Call(ctx context.Context, call plugins.Call) (plugins.Result, error) {
-	call.Log = t.app.guestLog(call.Tool)
-	call.Progress = func(p abi.Progress) { t.heard.progress(call.ID, call.Tool, p) }
+	t.alsoTell(&call)
 	owner := t.owner(call.Tool)
 	if owner == nil {
 		owner = &loader.Plugin{} // it has gone since the model was told of it

@@ -67,6 +67,9 @@ func (t *agentTools) question(q agentloop.Question, arguments string, long bool)
 	w, paint := t.app.err, t.paint()
 	fmt.Fprintf(w, "%s may the model call this tool?\n", paint.yellow("approve:"))
 	table := newTable(w)
+	if q.Agent != "" {
+		table.row("  agent", "%s, a subagent", q.Agent)
+	}
 	owner := t.owner(q.Call.Name)
 	switch does := effectText[q.Tool.Effect]; {
 	case owner == nil:

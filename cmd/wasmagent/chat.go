@@ -46,7 +46,11 @@ func (a *app) chat(ctx context.Context, flags *agentFlags) error {
 	}
 	c := &chat{agent: g, lines: a.typedLines(), person: a.canAsk()}
 	defer a.signals.take(c.interrupted)()
-	return c.talk(ctx)
+	err = c.talk(ctx)
+	if e := c.finish(); err == nil {
+		err = e
+	}
+	return err
 }
 
 // chat is a conversation line by line.
@@ -57,8 +61,8 @@ type chat struct {
 	last   error // how the last turn ended
 
 	mu     sync.Mutex
-	cancel context.CancelCauseFunc // of the turn that goes on; nil at the prompt
-	warned bool                    // the last thing that happened was an interrupt
+	inTurn bool // else it is at the prompt
+	warned bool // the last thing that happened was an interrupt
 }
 
 // errCancelled is the cause of a turn that its user has ended.
@@ -101,12 +105,10 @@ func (c *chat) listen(ctx context.Context) (string, error) {
 
 // turn says one thing and tells what comes of it. The error ends the chat.
 func (c *chat) turn(ctx context.Context, line string) error {
-	turn, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	c.set(cancel)
-	o, err := c.converse(turn, message.Message{Role: message.User, Text: line})
-	c.set(nil)
-	if err = c.explain(err); err != nil && (ctx.Err() != nil || !passes(turn, err)) {
+	c.set(true)
+	o, err := c.converse(ctx, message.Message{Role: message.User, Text: line})
+	c.set(false)
+	if err = c.explain(err); err != nil && (ctx.Err() != nil || !passes(err)) {
 		return c.printOutcome(o, err)
 	}
 	err = c.printOutcome(o, err)
@@ -119,8 +121,8 @@ func (c *chat) turn(ctx context.Context, line string) error {
 }
 
 // passes tells whether a chat can go on after its turn ended with err.
-func passes(turn context.Context, err error) bool {
-	if turn.Err() != nil || isStopped(err) {
+func passes(err error) bool {
+	if errors.Is(err, errCancelled) || isStopped(err) {
 		return true
 	}
 	switch agentloop.Code(err) {
@@ -142,10 +144,10 @@ func (c *chat) leave() error {
 	return nil
 }
 
-func (c *chat) set(cancel context.CancelCauseFunc) {
+func (c *chat) set(inTurn bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cancel, c.warned = cancel, false
+	c.inTurn, c.warned = inTurn, false
 }
 
 // interrupted is an interrupt: it cancels the turn that goes on. At the prompt the first one only
@@ -154,14 +156,14 @@ func (c *chat) set(cancel context.CancelCauseFunc) {
 func (c *chat) interrupted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.warned || c.cancel == nil && !c.person {
+	if c.warned || !c.inTurn && !c.person {
 		return false
 	}
-	c.warned = true
-	if c.cancel != nil {
-		c.cancel(errCancelled)
+	if c.inTurn {
+		c.warned = c.Interrupt(errCancelled) == nil // unless it begins or ends just now
 		return true
 	}
+	c.warned = true
 	fmt.Fprint(c.app.err, "\nCtrl-C again or Ctrl-D ends the chat\n> ")
 	return true
 }

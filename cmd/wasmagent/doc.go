@@ -11,6 +11,7 @@
 //	wasmagent run "Is it cold in Oslo?"     a model answers with the help of the tools
 //	wasmagent chat --session trip           the same, line by line
 //	wasmagent sessions show trip            what was said
+//	wasmagent sessions import FILE          go on with one of Claude Code's or Codex's
 //	wasmagent config                        what counts for runs, and where it comes from
 //	wasmagent mcp install claude-code       have an MCP client offer the tools to its model
 //	wasmagent ledger recover                what a crash left of calls that must happen once

@@ -55,7 +55,7 @@ func TestDocs(t *testing.T) {
 		wants("an exit code", fmt.Sprintf("| %d | `%s` |", e.code, e.kind))
 	}
 	for _, shape := range []any{outcome{}, progressEvent{}, agentProblem{}, sessionJSON{},
-		transcriptJSON{}, sessionChange{}, settingJSON{}, originJSON{}, problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
+		transcriptJSON{}, sessionVerifyJSON{}, reductionJSON{}, sessionChange{}, settingJSON{}, originJSON{}, problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
 		inspectJSON{}, linkJSON{}, memoryJSON{}, checkJSON{}, finding{}, demoJSON{}, demoCallJSON{},
 		versionJSON{}, engineJSON{},
 		compilingJSON{}, limitsJSON{}, progressJSON{}, pointerJSON{},

@@ -35,7 +35,9 @@ type exit struct {
 var exits = []exit{
 	{exitHost, "host"},
 	{exitHost, "invalid_session"},
+	{exitHost, "interchange"},
 	{exitHost, "io"},
+	{exitHost, "reduction"},
 	{exitHost, "sdk"},
 	{exitUsage, "usage"},
 	{exitNotAllowed, "not_allowed"},

@@ -90,7 +90,7 @@ func quoteHash(command string) string {
 }
 
 var (
-	runNames = regexp.MustCompile(`call-[a-z2-7]{16}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	runNames = regexp.MustCompile(`bg-[0-9a-f]{11}-[0-9a-f]+|call-[a-z2-7]{16}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	times    = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`)
 )
 

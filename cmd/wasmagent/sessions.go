@@ -15,15 +15,16 @@ import (
 func (a *app) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "List, show, fork and put away recorded conversations",
+		Short: "List, show, check, fork, put away, import and export recorded conversations",
 		Long: `Look at the conversations that "run" and "chat" have recorded with --session, and manage
 them. "wasmagent run --resume NAME" and "wasmagent chat --resume NAME" go on with one.
 They are files; docs/sessions.md tells what is in them.`,
 		Args: a.noSuchCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	cmd.AddCommand(a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsForkCommand(),
-		a.sessionsArchiveCommand())
+	cmd.AddCommand(a.sessionsListCommand(), a.sessionsShowCommand(), a.sessionsVerifyCommand(),
+		a.sessionsForkCommand(), a.sessionsArchiveCommand(), a.sessionsImportCommand(),
+		a.sessionsExportCommand())
 	return cmd
 }
 
@@ -127,9 +128,11 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, _ string) ([]c
 
 // sessionChange is what a command did to a session.
 type sessionChange struct {
-	Did      string `json:"did"` // forked, archived or restored
+	Did      string `json:"did"` // forked, archived, restored, imported or exported
 	Session  string `json:"session"`
 	From     string `json:"from,omitempty"`
+	To       string `json:"to,omitempty"`
+	Format   string `json:"format,omitempty"` // of another agent's file
 	Messages int    `json:"messages,omitempty"`
 }
 
@@ -170,7 +173,8 @@ func (a *app) forkSession(name, fork string, at int) error {
 		} else if err != nil {
 			return err
 		}
-		c := sessionChange{"forked", s.Name(), name, s.Header().Parent.Messages}
+		c := sessionChange{Did: "forked", Session: s.Name(), From: name,
+			Messages: s.Header().Parent.Messages}
 		cut := ""
 		if n := len(s.Messages()) - c.Messages; n > 0 {
 			cut = ", and " + count(n, "call") + " of unknown outcome"
@@ -236,6 +240,7 @@ func (a *app) listSessions(all bool) error {
 		}
 	}
 	list, away := []sessionJSON{}, 0
+	underParents(infos)
 	for i := range infos {
 		if infos[i].Meta.Archived && !all {
 			away++

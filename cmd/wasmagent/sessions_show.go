@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 )
 
@@ -72,7 +73,7 @@ func (a *app) printSessions(folder string, list []sessionJSON, away int) error {
 		if s.Error != nil {
 			title = "(" + s.Error.Message + ")"
 		}
-		rows = append(rows, []string{s.Name, stamp(s.Modified), messages, s.Model, title})
+		rows = append(rows, []string{s.listed(), stamp(s.Modified), messages, s.Model, title})
 	}
 	if len(list) == 0 {
 		fmt.Fprintf(a.err, "no sessions in %s\n", folder)
@@ -86,66 +87,93 @@ func (a *app) printSessions(folder string, list []sessionJSON, away int) error {
 }
 
 func (a *app) sessionsShowCommand() *cobra.Command {
-	return &cobra.Command{
+	var full bool
+	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show the messages of a session",
 		Long: `Show what was said in a session, with every call and its result, also while it is being
-written. With -o jsonl each message is a line, after one about the session.`,
+written. With -o jsonl each message is a line, after one about the session.
+
+What was reduced for the model is shown as the model saw it last, with the ids; --full shows
+everything as it is recorded.`,
 		Args:              takes(1, 1, "one session"),
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.aSession(args[0], func(dir *session.Dir) error {
-				t, err := dir.Read(args[0])
+				t, err := a.readSession(dir, args[0])
 				if err != nil {
 					return err
 				}
-				for _, w := range t.Warnings {
-					fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).yellow("warning:"), oneLine(w))
+				items, log := whole(t.Messages), reduce.Log(nil)
+				if !full {
+					items, log = a.shownOf(dir, args[0], t.Messages)
 				}
-				return a.printTranscript(args[0], t)
+				return a.printTranscript(transcriptJSON{Session: args[0], Header: t.Header,
+					Reductions: log}, items)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&full, "full", false, "show what was reduced for the model as it is recorded")
+	return cmd
 }
 
-// transcriptJSON is a session and all of its messages.
+// readSession reads a session, and tells what was left out or put right.
+func (a *app) readSession(dir *session.Dir, name string) (*session.Transcript, error) {
+	t, err := dir.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range t.Warnings {
+		a.warn(w)
+	}
+	return t, nil
+}
+
+// warn tells a warning of a command that has no events.
+func (a *app) warn(text string) {
+	fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).yellow("warning:"), oneLine(text))
+}
+
+// transcriptJSON is a session and its messages, which are those of the view when there are
+// reductions.
 type transcriptJSON struct {
-	Session  string            `json:"session"`
-	Header   session.Header    `json:"header"`
-	Messages []message.Message `json:"messages,omitzero"`
+	Session    string            `json:"session"`
+	Header     session.Header    `json:"header"`
+	Reductions reduce.Log        `json:"reductions,omitempty"`
+	Messages   []message.Message `json:"messages,omitzero"`
 }
 
-func (a *app) printTranscript(name string, t *session.Transcript) error {
-	all := transcriptJSON{name, t.Header, t.Messages}
+func (a *app) printTranscript(all transcriptJSON, items []reduce.Item) error {
 	switch a.form {
 	case "json":
-		if all.Messages == nil {
-			all.Messages = []message.Message{}
+		all.Messages = []message.Message{}
+		for i := range items {
+			all.Messages = append(all.Messages, items[i].Message)
 		}
 		return writeJSON(a.out, a.form, all)
 	case "jsonl":
-		all.Messages = nil
 		if err := writeJSON(a.out, a.form, all); err != nil {
 			return err
 		}
-		for i := range t.Messages {
-			if err := writeJSON(a.out, a.form, &t.Messages[i]); err != nil {
+		for i := range items {
+			if err := writeJSON(a.out, a.form, &items[i].Message); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	var b strings.Builder
-	for i := range t.Messages {
-		a.writeMessage(&b, i+1, &t.Messages[i])
+	for i := range items {
+		a.writeItem(&b, &items[i])
 	}
 	_, err := io.WriteString(a.out, b.String())
 	return err
 }
 
-// writeMessage writes a message for people: a line that says whose it is, then what was said,
-// indented, so that no text passes for such a line.
-func (a *app) writeMessage(w io.Writer, n int, m *message.Message) {
+// writeItem writes a message for people: a line that says whose it is and what of it is reduced,
+// then what was said, indented, so that no text passes for such a line.
+func (a *app) writeItem(w io.Writer, i *reduce.Item) {
+	m := &i.Message
 	who := string(m.Role)
 	if m.Model != "" {
 		who += " (" + m.Model + ")"
@@ -156,8 +184,16 @@ func (a *app) writeMessage(w io.Writer, n int, m *message.Message) {
 			who += fmt.Sprintf(" (%s)", strings.TrimSuffix(r.Code+", "+r.Cause, ", "))
 		}
 	}
+	number := fmt.Sprintf("#%d", i.From+1)
+	if len(i.Records) == 1 && i.Records[0].Kind == reduce.Turns {
+		number, who = fmt.Sprintf("#%d to #%d", i.From+1, i.To), "turns"
+	}
 	paint := a.paint(a.out)
-	fmt.Fprintf(w, "%s\n", paint.bold(oneLine(fmt.Sprintf("#%d %s", n, who))))
+	fmt.Fprintf(w, "%s", paint.bold(oneLine(number+" "+who)))
+	for _, r := range i.Records {
+		fmt.Fprintf(w, " %s", paint.yellow("(reduced: "+r.ID+")"))
+	}
+	fmt.Fprintln(w)
 	for _, r := range m.Reasoning {
 		if r.Text != "" {
 			fmt.Fprintf(w, "%s\n", paint.dim(indented("(thinking) "+r.Text)))

@@ -40,7 +40,7 @@ const (
 func (t *teller) event(ev message.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if ev.Kind == message.TurnCompleted {
+	if ev.Kind == message.TurnCompleted && ev.Agent == "" {
 		t.turns++
 		t.calls += len(ev.Message.Calls)
 		t.model = ev.Message.Model
@@ -54,39 +54,63 @@ func (t *teller) event(ev message.Event) {
 		}
 	default:
 		if ev.Kind == message.Warning {
-			t.line("%s %s", t.paint().yellow("warning:"), oneLine(ev.Text))
+			t.line("%s%s %s", t.who(ev.Agent), t.paint().yellow("warning:"), oneLine(ev.Text))
 		}
 	}
+}
+
+// who begins a line about a subagent.
+func (t *teller) who(agent string) string {
+	if agent == "" {
+		return ""
+	}
+	return t.paint().dim("["+agent+"]") + " "
 }
 
 func (t *teller) text(ev message.Event) {
 	switch ev.Kind {
 	case message.TextDelta:
-		if t.stream {
+		if t.stream && ev.Agent == "" {
 			t.say(ev.Text)
 		}
 	case message.ReasoningDelta:
 		t.app.status.show("%s is thinking", t.turn())
 	case message.ToolStarted:
-		t.line("%s %s %s", t.paint().bold("call"), oneLine(ev.Call.Name),
+		t.line("%s%s %s %s", t.who(ev.Agent), t.paint().bold("call"), oneLine(ev.Call.Name),
 			shorten(ev.Call.Arguments, maxShownArguments))
 		t.app.status.show("%s: %s runs", t.turn(), oneLine(ev.Call.Name))
 	case message.ToolCompleted:
-		t.result(ev.Result)
+		t.result(t.who(ev.Agent), ev.Result)
 		t.app.status.show("%s: waiting for the model", t.turn())
 	case message.TurnCompleted:
-		if t.stream {
+		if t.stream && ev.Agent == "" {
 			t.endLine()
 		} else if len(ev.Message.Calls) > 0 && ev.Message.Text != "" {
-			t.line("%s", visible(strings.TrimSuffix(ev.Message.Text, "\n")))
+			t.line("%s%s", t.who(ev.Agent), visible(strings.TrimSuffix(ev.Message.Text, "\n")))
 		}
+	case message.JobChanged:
+		t.job(ev.Job)
+	case message.AgentStarted:
+		t.line("%s%s %s", t.who(ev.Agent), t.paint().bold("begins:"), shorten(ev.Text, maxShownArguments))
+	case message.AgentEnded:
+		t.agentEnded(ev)
 	case message.Warning:
-		t.line("%s %s", t.paint().yellow("warning:"), oneLine(ev.Text))
+		t.line("%s%s %s", t.who(ev.Agent), t.paint().yellow("warning:"), oneLine(ev.Text))
 	}
 }
 
+// agentEnded tells how a subagent has ended.
+func (t *teller) agentEnded(ev message.Event) {
+	if ev.End == message.EndAnswer {
+		t.line("%s%s", t.who(ev.Agent), t.paint().green("has answered"))
+		return
+	}
+	t.line("%s%s %s", t.who(ev.Agent), t.paint().red("has no answer:"),
+		shorten(ev.Text, maxShownResult))
+}
+
 // result tells what became of a call in a line.
-func (t *teller) result(r *message.Result) {
+func (t *teller) result(who string, r *message.Result) {
 	name := oneLine(r.Name)
 	switch r.Outcome {
 	case message.OK:
@@ -94,15 +118,16 @@ func (t *teller) result(r *message.Result) {
 		if r.Handle != "" {
 			size = r.Bytes
 		}
-		t.line("%s %s %s", t.paint().green("done"), name, t.paint().dim(bytesText(int64(size))))
+		t.line("%s%s %s %s", who, t.paint().green("done"), name, t.paint().dim(bytesText(int64(size))))
 	case message.Unknown:
-		t.line("%s %s %s", t.paint().red("unknown"), name, shorten(r.Text, maxShownResult))
+		t.line("%s%s %s %s", who, t.paint().red("unknown"), name, shorten(r.Text, maxShownResult))
 	default:
 		code := r.Code
 		if r.Cause != "" && r.Cause != code {
 			code += ", " + r.Cause
 		}
-		t.line("%s %s (%s): %s", t.paint().red("failed"), name, code, shorten(r.Text, maxShownResult))
+		t.line("%s%s %s (%s): %s", who, t.paint().red("failed"), name, code,
+			shorten(r.Text, maxShownResult))
 	}
 }
 

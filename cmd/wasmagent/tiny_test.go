@@ -61,7 +61,12 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 		Details: abi.AppendFloat64(nil, math.NaN())})),
 	"picky": body(reply(&abi.Reply{Outcome: abi.OutcomeInvalidInput,
 		Failure: &abi.Failure{Message: "a leap day that is none", Pointer: "/day"}})),
-	"nan":  body(ok(abi.AppendFloat64(nil, math.NaN()))),
+	"nan": body(ok(abi.AppendFloat64(nil, math.NaN()))),
+	"page": func(name string) hosttest.Plugin { // 20,000 bytes, others for each name
+		line := fmt.Sprintf("This is page %s, and there is more of it. ", name)
+		page := strings.Repeat(line, 20_000/len(line)+1)[:20_000]
+		return hosttest.Plugin{Name: name, Call: ok(abi.AppendString(nil, page))}
+	},
 	"text": body(ok(abi.AppendString(nil, "two\nlines \x1b[2J"))),
 	"blocks": body(reply(&abi.Reply{Outcome: abi.OutcomeContent, Content: []abi.Block{
 		{Type: "text", Text: "a chart:"},

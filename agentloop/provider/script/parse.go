@@ -2,9 +2,11 @@ package script
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 
@@ -25,7 +27,10 @@ type step struct {
 	Hang bool
 }
 
-type call struct{ Tool, Arguments string }
+type call struct {
+	Tool, Arguments string
+	Recall          map[string]string // JSON pointers by the field of Arguments that they fill
+}
 
 type matcher struct {
 	Equals   any
@@ -97,8 +102,8 @@ func (s *step) check() error {
 		return fmt.Errorf("finish = %q is not one of %q", s.Finish, finishes[1:])
 	}
 	for i, c := range s.Calls {
-		if c.Tool == "" {
-			return fmt.Errorf("call %d has no tool", i+1)
+		if err := c.check(); err != nil {
+			return fmt.Errorf("call %d %w", i+1, err)
 		}
 	}
 	if s.User != nil {
@@ -112,6 +117,21 @@ func (s *step) check() error {
 	for i := range s.Result {
 		if err := s.Result[i].check(); err != nil {
 			return fmt.Errorf("result %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (c *call) check() error {
+	if c.Tool == "" {
+		return errors.New("has no tool")
+	}
+	if _, err := c.fields(); len(c.Recall) > 0 && err != nil {
+		return fmt.Errorf("recalls something, and its arguments are no JSON object")
+	}
+	for name, pointer := range c.Recall {
+		if !strings.HasPrefix(pointer, "/") {
+			return fmt.Errorf("recalls %s = %q, which is not a JSON pointer, such as /id", name, pointer)
 		}
 	}
 	return nil

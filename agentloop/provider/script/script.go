@@ -24,6 +24,9 @@
 // are about the value there. A matcher of a result may also have tool, outcome (ok, error,
 // unknown), code and cause.
 //
+// A call that has recall = {id = "/id"} fills in a field of its arguments: with what is at that JSON
+// pointer of the latest result that has something there.
+//
 // What a step does: say, think (reasoning), call; finish (stop, tool_calls, length, refusal,
 // pause, other) where it is not what follows from the rest; usage = {input = 10, output = 5}. Or
 // fail = 503 with body = "no", an error of the provider. Or hang = true, which waits until the run
@@ -113,10 +116,14 @@ func (m *Model) Turn(ctx context.Context, req message.Request) (message.Message,
 		err := &provider.StatusError{Status: s.Fail, Body: s.Body}
 		return message.Message{}, fmt.Errorf("script %s, step %d: %w", m.file, n, err)
 	}
+	reply, detail := s.message("script:"+m.file, n, req.Messages)
+	if detail != "" {
+		return message.Message{}, &Error{m.file, n, detail}
+	}
 	if req.Delta != nil {
 		s.tell(req.Delta)
 	}
-	return s.message("script:"+m.file, n, req.Messages), nil
+	return reply, nil
 }
 
 // take is the next step, or nil where there is none, and its number.
@@ -140,22 +147,28 @@ func (s *step) tell(delta func(message.Delta)) {
 	}
 }
 
-func (s *step) message(model string, n int, history []message.Message) message.Message {
-	m := message.Message{Role: message.Assistant, Text: s.Say, Model: model, Usage: s.Usage,
+// message is what the step says, or what it cannot be said for.
+func (s *step) message(model string, n int, history []message.Message) (m message.Message,
+	detail string) {
+	m = message.Message{Role: message.Assistant, Text: s.Say, Model: model, Usage: s.Usage,
 		Finish: s.Finish}
 	if s.Think != "" {
 		m.Reasoning = []message.Reasoning{{Text: s.Think}}
 	}
 	for i, c := range s.Calls {
+		arguments, missing := c.recalled(history)
+		if missing != "" {
+			return message.Message{}, fmt.Sprintf("call %d recalls %q, and no result has it", i+1, missing)
+		}
 		m.Calls = append(m.Calls, message.Call{ID: newID(fmt.Sprintf("script_%d_%d", n, i+1), history),
-			Name: c.Tool, Arguments: c.Arguments})
+			Name: c.Tool, Arguments: arguments})
 	}
 	if m.Finish == "" && len(m.Calls) > 0 {
 		m.Finish = message.FinishCalls
 	} else if m.Finish == "" {
 		m.Finish = message.FinishStop
 	}
-	return m
+	return m, ""
 }
 
 // newID is id, or id with a number where the history has a call of that id already: a script may go

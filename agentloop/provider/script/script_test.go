@@ -155,6 +155,10 @@ func TestRefused(t *testing.T) {
 		{"[[step]]\nsay = \"x\"\nbody = \"y\"", "body is only for a step that fails"},
 		{"[[step]]\nfinish = \"soon\"", `finish = "soon" is not one of ["stop"`},
 		{"[[step]]\n[[step.call]]", "call 1 has no tool"},
+		{"[[step]]\n[[step.call]]\ntool = \"t\"\narguments = \"[]\"\nrecall = {id = \"/id\"}",
+			"call 1 recalls something, and its arguments are no JSON object"},
+		{"[[step]]\n[[step.call]]\ntool = \"t\"\nrecall = {id = \"id\"}",
+			`call 1 recalls id = "id", which is not a JSON pointer`},
 		{"[[step]]\nsay = \"x\"\nuser = {tool = \"t\"}",
 			"user: tool, outcome, code and cause are of results"},
 		{"[[step]]\nsay = \"x\"\nuser = {matches = \"(\"}", "user: matches: error parsing regexp"},
@@ -204,6 +208,29 @@ func TestIDsGoOn(t *testing.T) {
 			t.Errorf("have %+v, %v, want the id %s", next.Calls, err, want)
 		}
 		list = append(list, next)
+	}
+}
+
+// TestRecall fills in what earlier results have, the latest first.
+func TestRecall(t *testing.T) {
+	result := func(text string) message.Message {
+		return message.Message{Role: message.Tool, Result: &message.Result{Text: text}}
+	}
+	list := []message.Message{result(`{"id":"old","n":1}`), result(`{"id":"new"}`), result("no JSON")}
+	for _, tt := range []struct{ call, want string }{
+		{`recall = {id = "/id"}`, `{"id":"new"}`},
+		{"arguments = '{\"a\": 2}'\nrecall = {n = \"/n\"}", `{"a":2,"n":1}`},
+		{`arguments = '{"id":'`, `{"id":`},
+		{`recall = {id = "/no"}`, `call 1 recalls "/no", and no result has it`},
+	} {
+		m := parse(t, "[[step]]\n[[step.call]]\ntool = \"t\"\n"+tt.call)
+		reply, err := m.Turn(t.Context(), message.Request{Messages: list})
+		switch {
+		case err != nil && !strings.HasSuffix(err.Error(), tt.want):
+			t.Errorf("%s: %v", tt.call, err)
+		case err == nil && reply.Calls[0].Arguments != tt.want:
+			t.Errorf("%s: %s, want %s", tt.call, reply.Calls[0].Arguments, tt.want)
+		}
 	}
 }
 

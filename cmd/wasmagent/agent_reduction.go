@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
+	"github.com/wasmagent/wasmagent/agentloop/session"
+	"github.com/wasmagent/wasmagent/config"
+)
+
+// openReduction has the model shown less of a long conversation, if the configuration says so. A
+// session goes on with the view that it had. Where that cannot be made again, the record is what
+// counts, and a new one is made.
+func (g *agent) openReduction(cfg *config.Config) error {
+	if !cfg.Capabilities.Reduction.Enabled {
+		return nil
+	}
+	g.loop.Reduction = &agentloop.Reduction{}
+	if g.session == nil {
+		return nil
+	}
+	g.loop.Reduction.Save = func(_ context.Context, log reduce.Log) error {
+		return g.session.WriteReduction(reduce.Encode(log))
+	}
+	text, err := g.session.ReadReduction()
+	if err == nil && text == nil {
+		return nil
+	}
+	var log reduce.Log
+	if err == nil {
+		log, err = reduce.Decode(text)
+	}
+	if err == nil {
+		err = g.loop.RestoreReductions(log)
+	}
+	if err != nil {
+		g.heard.warn(err.Error() + "; what the model is shown is reduced anew, the session is whole")
+	}
+	return nil
+}
+
+// reductionsOf reads what a model was shown less of a session: nothing, where it was shown all.
+func reductionsOf(dir *session.Dir, name string) (reduce.Log, error) {
+	text, err := dir.ReadReduction(name)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	return reduce.Decode(text)
+}
+
+// shownOf is a session as the model was shown it last, and the log of that. Where that is not to be
+// had it is the record, with a warning.
+func (a *app) shownOf(dir *session.Dir, name string, list []message.Message) ([]reduce.Item,
+	reduce.Log) {
+	log, err := reductionsOf(dir, name)
+	var items []reduce.Item
+	if err == nil {
+		items, err = reduce.View(list, log)
+	}
+	if err != nil {
+		a.warn(fmt.Sprintf("%v; all of the session is shown", err))
+		return whole(list), nil
+	}
+	return items, log
+}
+
+// whole is a record in which nothing is reduced.
+func whole(list []message.Message) []reduce.Item {
+	items := make([]reduce.Item, len(list))
+	for i := range list {
+		items[i] = reduce.Item{Message: list[i], From: i, To: i + 1}
+	}
+	return items
+}
