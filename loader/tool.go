@@ -43,19 +43,6 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		return plugins.Output{}, t.loadFault(ctx, err)
 	}
 	defer t.plugin.shelf.leave(plugin)
-	b := buffers.Get().(*buffer)
-	defer b.free()
-	input := call.Packed
-	if input == nil { // not called by a registry
-		if b.input, err = transcode.AppendMsgpack(b.input[:0], call.Input); err != nil {
-			return plugins.Output{}, t.fault(plugins.ErrInvalidInput, err)
-		}
-		input = b.input
-	}
-	req := abi.Request{
-		Tool: t.own, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
-		Input: input,
-	}
 	var obs *host.Observer
 	if call.Log != nil || call.Progress != nil {
 		obs = &host.Observer{Log: call.Log, Progress: call.Progress}
@@ -70,13 +57,47 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		defer p.end()
 		obs.Output = p.write
 	}
-	reply, took, err := plugin.module.Call(ctx, req, obs, b.reply[:0])
+	if other, ok := plugin.module.(Module); ok {
+		return t.invokeOther(ctx, other, call, obs)
+	}
+	return t.invokeOwn(ctx, plugin.module.(*host.Module), &call, obs)
+}
+
+// invokeOwn calls a guest of this project's own contract.
+func (t *tool) invokeOwn(ctx context.Context, module *host.Module, call *plugins.Call,
+	obs *host.Observer) (_ plugins.Output, err error) {
+	b := buffers.Get().(*buffer)
+	defer b.free()
+	input := call.Packed
+	if input == nil { // not called by a registry
+		if b.input, err = transcode.AppendMsgpack(b.input[:0], call.Input); err != nil {
+			return plugins.Output{}, t.fault(plugins.ErrInvalidInput, err)
+		}
+		input = b.input
+	}
+	req := abi.Request{
+		Tool: t.own, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
+		Input: input,
+	}
+	reply, took, err := module.Call(ctx, req, obs, b.reply[:0])
 	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.callFault(err)
 	}
 	b.reply = reply
 	return t.read(b, &took)
+}
+
+// invokeOther calls a guest of another contract.
+func (t *tool) invokeOther(ctx context.Context, module Module, call plugins.Call,
+	obs *host.Observer) (plugins.Output, error) {
+	call.Tool = t.own
+	out, took, err := module.Call(ctx, &call, obs)
+	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
+	if err != nil {
+		return plugins.Output{}, t.otherFault(err, &took)
+	}
+	return out, nil
 }
 
 // buffer holds one call's request, reply and result. Nothing of them outlives the call: values and
