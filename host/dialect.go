@@ -17,8 +17,8 @@ type Dialect struct {
 	Name    string // in errors
 	Imports []Function
 
-	// Initialize are exports () → () that are called while loading, in this order, as far as the
-	// module has them.
+	// Initialize are exports that are called while loading, in this order, as far as the module has
+	// them. What they take, two numbers at most, is 0.
 	Initialize []string
 
 	// Check finds what is wrong with a module for this dialect. Nil: nothing is.

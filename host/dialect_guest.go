@@ -30,6 +30,10 @@ func (g *Guest) Charge(bytes int) { g.in.charge(uint64(max(bytes, 0))) }
 // End ends the guest: with a *ContractError or *LimitError, which are its own fault.
 func (g *Guest) End(fault error) { panic(fault) }
 
+// Fail ends the guest, and its run with err, as it is: for what is not the guest's fault and what its
+// dialect has no way to tell it.
+func (g *Guest) Fail(err error) { g.in.run.stop(err) }
+
 // Limits are those of the guest's policy, none of them zero.
 func (g *Guest) Limits() Limits { return *g.in.module.limits }
 

@@ -26,7 +26,7 @@ type instance struct {
 	call    api.Function
 	fuel    api.MutableGlobal
 	entries map[string]api.Function // of other dialects, looked up once each
-	stack   [1]uint64               // of what is entered: it takes nothing and gives at most this
+	stack   [2]uint64               // of what is entered: zeros go in, and at most one result comes out
 	guest   Guest                   // this, as a dialect's functions see it
 	state   State                   // of a dialect's functions
 	globals []api.MutableGlobal     // the guest's, in the order of the plan
@@ -229,7 +229,7 @@ func (in *instance) enter(fn api.Function) error {
 	r.yielded, r.deadline = r.began, r.began.Add(r.limit)
 	err := guard(func() error {
 		defer turns.give() // also when an observer ends its goroutine
-		in.stack[0] = 0
+		in.stack = [2]uint64{}
 		err := fn.CallWithStack(in.ctx, in.stack[:])
 		if stopped := in.flush(); err == nil {
 			err = stopped
