@@ -142,8 +142,11 @@ func (p *Policy) bounds(s *section) (loader.Decision, bounds) {
 	if s.Isolation == "instantiate" || s.Isolation == "" && p.doc.Defaults.Isolation == "instantiate" {
 		d.Host.Isolation = host.Instantiate
 	}
-	if l, i := d.Host.Limits, d.Host.Isolation; l != (host.Limits{}) || i != host.Snapshot {
-		d.Digest = digest([]any{l, i})
+	d.Kind, d.Engine, d.Functions = s.Kind, s.Engine, s.functions()
+	l, i := d.Host.Limits, d.Host.Isolation
+	if l != (host.Limits{}) || i != host.Snapshot || s.Kind != "" || s.Engine != "" ||
+		len(d.Functions) > 0 {
+		d.Digest = digest([]any{l, i, s.Kind, s.Engine, d.Functions})
 	}
 	return d, b
 }

@@ -49,6 +49,10 @@ type section struct {
 	TrustEffects bool                 `toml:"trust_effects"`
 	Tools        map[string]*toolRule `toml:"tools"`
 
+	Kind      string                   `toml:"kind"`
+	Engine    string                   `toml:"engine"`
+	Functions map[string]*functionRule `toml:"functions"`
+
 	HTTP    []httpRule        `toml:"http"`
 	KV      bool              `toml:"kv"`
 	Files   []mount           `toml:"files"`
@@ -154,6 +158,7 @@ func (s *section) check(d *decoder, doc *document) {
 			d.lines.Of("defaults.isolation"))
 	}
 	s.checkTools(d)
+	s.checkFunctions(d)
 	s.checkHTTP(d)
 	s.checkFiles(d)
 	s.checkValues(d)
