@@ -10,9 +10,10 @@ import (
 )
 
 // Dialect is a contract that guests may be written to other than this project's own: what they may
-// import besides WASI, what a life of theirs begins with, and how calls enter them. All else, the
-// checks, limits, grants and the fresh state of each call, is as for any guest. An Engine links the
-// dialects of its Config once; Policy.Dialect says which one a module is written to.
+// import besides WASI and its predecessor wasi_unstable, what a life of theirs begins with, and how
+// calls enter them. All else, the checks, limits, grants and the fresh state of each call, is as for
+// any guest. An Engine links the dialects of its Config once; Policy.Dialect says which one a module
+// is written to.
 type Dialect struct {
 	Name    string // in errors
 	Imports []Function
@@ -70,9 +71,9 @@ func (l linkage) add(module, name string, params, results []ValueType) {
 func (e *Engine) linkDialects(ctx context.Context, dialects []*Dialect) error {
 	modules := map[string]map[string]*Function{}
 	for _, d := range dialects {
-		links := linkage{}
-		for _, m := range wasi.Modules {
-			links[m] = e.links[nil][wasi.Module]
+		links := linkage{wasi.Module: e.links[nil][wasi.Module]}
+		for _, f := range wasi.UnstableFunctions(wasiState) {
+			links.add(wasi.Unstable, f.Name, f.Params, f.Results)
 		}
 		for i := range d.Imports {
 			f := &d.Imports[i]
@@ -84,6 +85,11 @@ func (e *Engine) linkDialects(ctx context.Context, dialects []*Dialect) error {
 		}
 		e.links[d] = links
 	}
+	if len(dialects) > 0 {
+		if err := e.linkUnstable(ctx); err != nil {
+			return err
+		}
+	}
 	for module, functions := range modules {
 		b := e.runtime.NewHostModuleBuilder(module)
 		for name, f := range functions {
@@ -94,6 +100,16 @@ func (e *Engine) linkDialects(ctx context.Context, dialects []*Dialect) error {
 		}
 	}
 	return nil
+}
+
+// linkUnstable makes the module that older guests import WASI from.
+func (e *Engine) linkUnstable(ctx context.Context) error {
+	b := e.runtime.NewHostModuleBuilder(wasi.Unstable)
+	for _, f := range wasi.UnstableFunctions(wasiState) {
+		b.NewFunctionBuilder().WithGoModuleFunction(f.Call, f.Params, f.Results).Export(f.Name)
+	}
+	_, err := b.Instantiate(ctx)
+	return err
 }
 
 func (f *Function) bind() api.GoModuleFunc {

@@ -14,6 +14,7 @@ type Entry struct {
 	Ready func(State)
 
 	// Args and Stdin are a command's: its arguments, the program's name first, and what it reads.
+	// Together they have at most Limits.Request bytes, and 9 more count for each argument.
 	Args  []string
 	Stdin []byte
 	// Stdout says that what the guest prints there is its reply, of at most Limits.Output bytes, and
@@ -23,6 +24,19 @@ type Entry struct {
 	// Keep says, of a guest that returned, whether what it wrote to its key-value space is kept. Nil:
 	// it is.
 	Keep func(*Returned) bool
+}
+
+// argWork is how many bytes an argument counts for besides its own: the zero after it, and where it
+// begins.
+const argWork = 9
+
+// size is how many bytes the guest is asked to take.
+func (e *Entry) size() int64 {
+	size := int64(len(e.Stdin))
+	for _, arg := range e.Args {
+		size += int64(len(arg)) + argWork
+	}
+	return size
 }
 
 // Returned is what a guest of another dialect returned.
@@ -59,7 +73,7 @@ func (in *instance) perform(ctx context.Context, entry *Entry, obs *Observer, st
 	if fn == nil {
 		return ret, &ContractError{Detail: "there is no function " + shown(entry.Export)}
 	}
-	if size := int64(len(entry.Stdin)); size > m.limits.Request {
+	if size := entry.size(); size > m.limits.Request {
 		return ret, &LimitError{Limit: "request", Max: m.limits.Request, Asked: size}
 	}
 	in.begin(ctx, stageCall, obs)

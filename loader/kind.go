@@ -2,11 +2,14 @@ package loader
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/abihost"
+	"github.com/wasmagent/wasmagent/abi/transcode"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -43,7 +46,16 @@ type Function struct {
 	Tool   abi.ToolSpec // with the operator's name, description and schemas
 	Export string       // "": as the tool's name
 	Text   bool         // the function takes the one string among the arguments, not JSON
+
+	// Of a command: its arguments, each as ParseArgument reads it, and the property that it reads from
+	// stdin. Without Stdin that is all of the input, as Text says. Nil Args are none.
+	Args  []string
+	Stdin string
 }
+
+// Explainer is a Kind that tells what a file has to have to be of it, for whoever wonders why one is
+// of none: a few words after "it".
+type Explainer interface{ Wants() string }
 
 // KindError is a policy that calls a plugin of a kind that nobody here knows.
 type KindError struct {
@@ -53,6 +65,46 @@ type KindError struct {
 
 func (e *KindError) Error() string {
 	return fmt.Sprintf("its policy calls it a plugin of the kind %q; want one of %q", e.Kind, e.Have)
+}
+
+// UndeclaredError is a policy that makes tools of functions, or chooses an engine, for a plugin of
+// this project's own contract, which describes its tools itself.
+type UndeclaredError struct{ Key string } // functions or engine
+
+func (e *UndeclaredError) Error() string {
+	return fmt.Sprintf("its policy has %s, and a plugin that describes its tools itself has no use "+
+		"for that: remove it from the section", e.Key)
+}
+
+// checkOwn refuses what a policy says in vain of a plugin of this project's own contract.
+func (d *Decision) checkOwn() error {
+	switch {
+	case len(d.Functions) > 0:
+		return &UndeclaredError{"functions"}
+	case d.Engine != "":
+		return &UndeclaredError{"engine"}
+	}
+	return nil
+}
+
+// OutputOf makes a result of what a guest of another contract gives in bytes: JSON stays as it is, any
+// other text becomes a string. What is no text has no JSON form.
+func OutputOf(b []byte) (plugins.Output, error) {
+	switch {
+	case len(b) == 0:
+		return plugins.Output{Value: json.RawMessage(`""`)}, nil
+	case !utf8.Valid(b):
+		return plugins.Output{}, &plugins.ToolError{Kind: plugins.ErrOutputSerialization,
+			Err: &transcode.NoJSONError{Path: "$", Detail: "the output is not UTF-8"}}
+	}
+	if json.Valid(b) {
+		if packed, err := transcode.AppendMsgpack(nil, b); err == nil { // else no JSON by our limits
+			value, err := transcode.AppendJSON(nil, packed)
+			return plugins.Output{Value: value}, err
+		}
+	}
+	text, err := transcode.AppendJSON(nil, abi.AppendString(nil, string(b)))
+	return plugins.Output{Value: text}, err
 }
 
 // ownKind is the name of this project's own contract in a policy.

@@ -131,6 +131,9 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 		p.Kind, p.KindWhy = kind.Name(), why
 	}
 	m, err := p.describe(ctx, wasm)
+	if err == nil && kind == nil {
+		err = p.decision.checkOwn()
+	}
 	if err != nil {
 		return err
 	}

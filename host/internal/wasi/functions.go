@@ -9,9 +9,6 @@ import (
 // Module is the name that guests import the functions from.
 const Module = "wasi_snapshot_preview1"
 
-// Modules are the names that guests of other dialects may import them from.
-var Modules = []string{Module}
-
 // Function is one import, to be exported with its types into a host module named [Module].
 type Function struct {
 	Name            string
