@@ -57,6 +57,12 @@ type Function struct {
 // of none: a few words after "it".
 type Explainer interface{ Wants() string }
 
+// Adoptable is a Kind whose files do not describe their tools, so that an operator's policy does.
+type Adoptable interface {
+	// Functions lists the exports that can be tools: "" alone stands for a command.
+	Functions(f *host.Facts) []string
+}
+
 // KindError is a policy that calls a plugin of a kind that nobody here knows.
 type KindError struct {
 	Kind string

@@ -32,6 +32,10 @@ type Options struct {
 	// plugins, sessions and ledgers.
 	Protect []string
 
+	// Kinds are the names of loader.Options.Kinds, so that a file that names another is wrong. Nil: it
+	// is the loader that refuses the plugin.
+	Kinds []string
+
 	// RootCAs and Resolver are those of the clients that carry plugins' requests; nil is the
 	// system's.
 	RootCAs  *x509.CertPool
@@ -72,7 +76,7 @@ func Open(file string, opts *Options) (*Policy, error) {
 		return nil, &config.Error{File: file, Detail: reason(err), Err: err}
 	}
 	p.content = content
-	if p.doc, p.decoder, err = parse(file, content); err != nil {
+	if p.doc, p.decoder, err = parse(file, content, p.opts.Kinds); err != nil {
 		return nil, err
 	}
 	if p.approvals, err = readApprovals(p.opts.StateDir); err != nil {

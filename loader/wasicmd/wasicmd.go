@@ -46,6 +46,9 @@ func (k *kind) Wants() string {
 	return "exports " + start + ", and imports only from wasi_snapshot_preview1 or wasi_unstable"
 }
 
+// Functions implements loader.Adoptable: a command is one tool.
+func (k *kind) Functions(*host.Facts) []string { return []string{""} }
+
 // check finds what keeps a module from being a command.
 func check(f *host.Facts) []string {
 	for _, e := range f.Exports {
