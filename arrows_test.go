@@ -14,7 +14,7 @@ const module = "github.com/wasmagent/wasmagent"
 // arrows says which packages of this module each package may import. "x/..." means x and all below
 // it. A package that is not named here is an error: adding one is a visible change of this table.
 var arrows = map[string][]string{
-	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
+	".":                   {"abi", "host", "loader", "loader/extism", "loader/wasicmd", "plugins", "plugins/ledger"},
 	"abi":                 {},
 	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmagent/wasmagent/config"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/loader/extism"
 	"github.com/wasmagent/wasmagent/loader/mcp"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/policy"
@@ -268,7 +269,10 @@ func (a *app) hintOf(code int, err error) string {
 	var limit *host.LimitError
 	var trap *host.TrapError
 	var spec *loader.SpecError
+	var functions *extism.FunctionsError
 	switch {
+	case errors.As(err, &functions) && len(functions.Wrong) == 0:
+		return a.adoptHint(err)
 	case errors.As(err, &limit):
 		return "ask for less at a time, or set the plugin's limits in its section of the policy"
 	case errors.As(err, &trap) && code == exitHost:
@@ -297,6 +301,16 @@ func (a *app) hintOf(code int, err error) string {
 		return "give --timeout more time, or none"
 	}
 	return ""
+}
+
+// adoptHint is the command that makes tools of a plugin which describes none.
+func (a *app) adoptHint(err error) string {
+	load, ok := errors.AsType[*loader.LoadError](err)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%q writes a first section of the policy for it",
+		"wasmagent adopt "+shellQuote(load.Path))
 }
 
 // deniedPlugin is the plugin whose tool says that it was denied something.
