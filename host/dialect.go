@@ -135,6 +135,28 @@ func checkDialect(f *rewrite.Facts, d *Dialect, links linkage) error {
 	return contractError(problems...)
 }
 
+// Check tells what keeps a module from being a plugin of a dialect's under a policy, as far as its
+// bytes tell: Compile refuses it for the same. Nothing is compiled, which of a large module takes a
+// while, and nothing runs.
+func (e *Engine) Check(wasm []byte, p Policy) error {
+	limits, err := p.Limits.withDefaults()
+	if err != nil {
+		return err
+	}
+	bare, links, err := e.admit(wasm, p.Dialect, limits)
+	if err != nil {
+		return err
+	}
+	facts, err := preflight(bare)
+	if err == nil {
+		err = checkContract(facts, p.Dialect, links)
+	}
+	if err != nil {
+		return where(wasm, err)
+	}
+	return checkMemory(facts, limits)
+}
+
 // loadDialect takes a first instance of another dialect's through loading, and keeps what all calls
 // begin with.
 func (m *Module) loadDialect(ctx context.Context) error {

@@ -201,17 +201,9 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, e
 		return nil, err
 	}
 	p.Limits = limits
-	if size := int64(len(wasm)); size > limits.Module {
-		return nil, &LoadError{Stage: stagePreflight,
-			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
-	}
-	bare, err := abihost.Bare(wasm)
+	bare, links, err := e.admit(wasm, p.Dialect, limits)
 	if err != nil {
-		return nil, where(wasm, &LoadError{Stage: stagePreflight, Err: err})
-	}
-	links, ok := e.links[p.Dialect]
-	if !ok {
-		return nil, fmt.Errorf("the engine was made without the dialect %s", p.Dialect.Name)
+		return nil, err
 	}
 	c, err := e.code(ctx, bare, p.Dialect)
 	if err == nil {
@@ -239,6 +231,22 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, e
 		m.digest = sha256.Sum256(wasm)
 	}
 	return m, nil
+}
+
+// admit gives the module without its manifest, and what it can import.
+func (e *Engine) admit(wasm []byte, d *Dialect, limits Limits) (bare []byte, l linkage, err error) {
+	if size := int64(len(wasm)); size > limits.Module {
+		return nil, nil, &LoadError{Stage: stagePreflight,
+			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
+	}
+	if bare, err = abihost.Bare(wasm); err != nil {
+		return nil, nil, where(wasm, &LoadError{Stage: stagePreflight, Err: err})
+	}
+	l, ok := e.links[d]
+	if !ok {
+		return nil, nil, fmt.Errorf("the engine was made without the dialect %s", d.Name)
+	}
+	return bare, l, nil
 }
 
 // where gives err for a module that was checked without its manifest, or, if it has that structural

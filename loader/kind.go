@@ -28,6 +28,12 @@ type Kind interface {
 	Compile(ctx context.Context, e *host.Engine, wasm []byte, p *Plugin, d *Decision) (Module, error)
 }
 
+// Describer is a Kind that knows what a file offers without compiling it. The same errors as of
+// Compile are told, as far as bytes tell them, and the manifest is that of the Module.
+type Describer interface {
+	Describe(e *host.Engine, wasm []byte, p *Plugin, d *Decision) (abi.Manifest, error)
+}
+
 // Module is a compiled plugin of a Kind. It is safe for concurrent use.
 type Module interface {
 	Manifest() abi.Manifest // what it offers and needs, with every text cleaned

@@ -144,6 +144,11 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 
 func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error) {
 	if p.Kind != "" {
+		if kind, err := p.kindNamed(p.Kind); err == nil {
+			if d, ok := kind.(Describer); ok {
+				return d.Describe(p.engine, wasm, &p.Plugin, &p.decision)
+			}
+		}
 		module, err := p.compile(ctx, wasm)
 		if err != nil {
 			return abi.Manifest{}, err

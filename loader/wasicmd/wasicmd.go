@@ -59,17 +59,23 @@ func check(f *host.Facts) []string {
 	return []string{"a command exports the function " + start + ", which takes and gives nothing"}
 }
 
+// Describe implements loader.Describer: the tools are the policy's, whatever the program does.
+func (k *kind) Describe(e *host.Engine, wasm []byte, p *loader.Plugin, d *loader.Decision) (
+	abi.Manifest, error) {
+	m, policy, err := k.prepare(p, d)
+	if err == nil {
+		err = e.Check(wasm, policy)
+	}
+	return m.manifest, err
+}
+
 // Compile implements loader.Kind.
 func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *loader.Plugin,
 	d *loader.Decision) (loader.Module, error) {
-	m := &module{name: p.Name, tools: map[string]*tool{}}
-	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
-	if err := m.declare(d.Functions); err != nil {
+	m, policy, err := k.prepare(p, d)
+	if err != nil {
 		return nil, err
 	}
-	policy := d.Host
-	policy.Dialect = k.dialect
-	var err error
 	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {
 		return nil, err
 	}
@@ -135,6 +141,15 @@ func newTool(fn *loader.Function) (*tool, error) {
 		fn.Tool.InputSchema = schemaOf(names)
 	}
 	return t, nil
+}
+
+// prepare makes what can be made of the policy alone.
+func (k *kind) prepare(p *loader.Plugin, d *loader.Decision) (*module, host.Policy, error) {
+	m := &module{name: p.Name, tools: map[string]*tool{}}
+	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
+	policy := d.Host
+	policy.Dialect = k.dialect
+	return m, policy, m.declare(d.Functions)
 }
 
 // freeSchema is the input schema of a command that the policy says nothing of.
