@@ -120,6 +120,15 @@ func BenchmarkPython(b *testing.B) { benchmark(b, python(b), "python", asks("cod
 
 func BenchmarkSQLite(b *testing.B) { benchmark(b, sqlite(b), "query", asks("sql", "select 6*7;")) }
 
+// The same of a small Go program, and of one that is smaller than any.
+func BenchmarkGo(b *testing.B) {
+	benchmark(b, open(b, "tool", command(b), loader.Decision{}), "tool", `{"args": ["args"]}`)
+}
+
+func BenchmarkTiny(b *testing.B) {
+	benchmark(b, open(b, "tool", prints("2"), loader.Decision{}), "tool", `{}`)
+}
+
 func benchmark(b *testing.B, s *site, tool, input string) {
 	s.want(tool, input, s.mustCall(tool, input)) // twice, so that it is compiled and warm
 	for b.Loop() {
