@@ -27,8 +27,8 @@ type SectionError struct {
 }
 
 func (e *SectionError) Error() string {
-	return fmt.Sprintf("%s:%d: there is a section [%s] already, and nothing is changed in it: add what "+
-		"is missing by hand", e.File, e.Line, e.Section)
+	return fmt.Sprintf("%s:%d: there is a section [%s] already, and nothing is changed in it: add "+
+		"what is missing by hand", e.File, e.Line, e.Section)
 }
 
 // Adopt writes a plugin's first section behind the operator's file, every byte of which stays, and

@@ -170,8 +170,18 @@ func (a *app) showAdopted(j *adoptJSON) error {
 		fmt.Fprintf(a.err, "nothing is written: this would stand behind %s\n", oneLine(j.File))
 		return nil
 	}
-	fmt.Fprintf(a.err, "written behind %s. Say there what the tools do and take; then %q shows them, and "+
-		"%q calls one\n", oneLine(j.File), "wasmagent inspect "+shellQuote(j.Path),
+	fmt.Fprintf(a.err, "written behind %s. Say there what the tools do and take; then %q shows them, "+
+		"and %q calls one\n", oneLine(j.File), "wasmagent inspect "+shellQuote(j.Path),
 		"wasmagent call "+shellQuote(j.Path+":"+j.Tools[0]))
 	return nil
+}
+
+// adoptHint is the command that makes tools of a plugin which describes none.
+func (a *app) adoptHint(err error) string {
+	load, ok := errors.AsType[*loader.LoadError](err)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%q writes a first section of the policy for it",
+		"wasmagent adopt "+shellQuote(load.Path))
 }

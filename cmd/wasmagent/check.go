@@ -82,8 +82,8 @@ func (a *app) check(ctx context.Context, arg string) error {
 	return a.printCheck(k.verdict(path))
 }
 
-// otherPlugin opens a file that is written to another contract, under the operator's policy; nil: it
-// is not, or it is no module.
+// otherPlugin opens a file that is written to another contract, under the operator's policy; nil:
+// it is not, or it is no module.
 func (a *app) otherPlugin(ctx context.Context, path string, wasm []byte) (*loader.Plugin, error) {
 	if facts, err := host.Inspect(wasm); err != nil || describes(facts) {
 		return nil, nil

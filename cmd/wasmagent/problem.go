@@ -303,16 +303,6 @@ func (a *app) hintOf(code int, err error) string {
 	return ""
 }
 
-// adoptHint is the command that makes tools of a plugin which describes none.
-func (a *app) adoptHint(err error) string {
-	load, ok := errors.AsType[*loader.LoadError](err)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%q writes a first section of the policy for it",
-		"wasmagent adopt "+shellQuote(load.Path))
-}
-
 // deniedPlugin is the plugin whose tool says that it was denied something.
 func deniedPlugin(err error) string {
 	var tool *plugins.ToolError

@@ -94,6 +94,10 @@ func (m *module) declare(f *host.Facts, declared []loader.Function) error {
 		if !slices.Contains(have, fn.Export) {
 			wrong.Wrong = append(wrong.Wrong, fmt.Sprintf("no function %q", fn.Export))
 		}
+		if fn.Args != nil || fn.Stdin != "" {
+			wrong.Wrong = append(wrong.Wrong, fmt.Sprintf("tool %q has args or stdin, which are a command's",
+				fn.Tool.Name))
+		}
 		if fn.Text && fn.Tool.InputSchema == "" {
 			fn.Tool.InputSchema = textSchema
 		}

@@ -106,7 +106,8 @@ func tryOpen(t testing.TB, name string, wasm []byte, d loader.Decision) *site {
 // call calls a tool and gives its JSON.
 func (s *site) call(tool, input string) (string, error) {
 	s.t.Helper()
-	out, err := s.registry.Call(context.Background(), plugins.Call{Tool: tool, Input: json.RawMessage(input)})
+	call := plugins.Call{Tool: tool, Input: json.RawMessage(input)}
+	out, err := s.registry.Call(context.Background(), call)
 	return string(out.Value), err
 }
 

@@ -85,7 +85,8 @@ func TestPython(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	for _, denied := range []string{
-		"open('/etc/passwd')", "open('/usr/x', 'w')", "import socket; socket.create_connection(('127.0.0.1', 80))",
+		"open('/etc/passwd')", "open('/usr/x', 'w')",
+		"import socket; socket.create_connection(('127.0.0.1', 80))",
 	} {
 		if out, err := s.call("python", asks("code", denied)); !errors.Is(err, plugins.ErrHandler) {
 			t.Errorf("%s: %s, %v", denied, out, err)
@@ -106,11 +107,12 @@ func TestSQLite(t *testing.T) {
 	s := sqlite(t)
 	s.want("query", asks("sql", "select 6*7, 'x';"), `"42|x\n"`)
 	for range 2 { // the second call does not find the first one's table
-		s.want("query", asks("sql", "create table t(a); insert into t values (1),(2); select sum(a) from t;"),
-			"3")
+		s.want("query", asks("sql", "create table t(a); insert into t values (1),(2); "+
+			"select sum(a) from t;"), "3")
 	}
 	err := s.fails("query", asks("sql", "select nope;"), plugins.ErrHandler, "failed")
-	if f, ok := errors.AsType[*abi.Failure](err); !ok || !strings.Contains(f.Message, "no such column") {
+	f, ok := errors.AsType[*abi.Failure](err)
+	if !ok || !strings.Contains(f.Message, "no such column") {
 		t.Errorf("%+v", f)
 	}
 }

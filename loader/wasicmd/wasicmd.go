@@ -82,11 +82,14 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 	return m, nil
 }
 
-// defaultSchema is the input schema of a command that the policy says nothing of.
-const defaultSchema = `{"type":"object","additionalProperties":false,"properties":{` +
-	`"args":{"type":"array","items":{"type":"string"},"description":"arguments, without the ` +
-	`program's name"},` +
-	`"stdin":{"description":"what it reads: a text as it is, anything else as JSON"}}}`
+// prepare makes what can be made of the policy alone.
+func (k *kind) prepare(p *loader.Plugin, d *loader.Decision) (*module, host.Policy, error) {
+	m := &module{name: p.Name, tools: map[string]*tool{}}
+	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
+	policy := d.Host
+	policy.Dialect = k.dialect
+	return m, policy, m.declare(d.Functions)
+}
 
 // declare makes the tools that the policy declares, or the one of the file's name.
 func (m *module) declare(declared []loader.Function) error {
@@ -111,7 +114,8 @@ func (m *module) declare(declared []loader.Function) error {
 	return nil
 }
 
-// newTool says how a tool's input reaches the command, and gives it a schema if the policy has none.
+// newTool says how a tool's input reaches the command, and gives it a schema if the policy has
+// none.
 func newTool(fn *loader.Function) (*tool, error) {
 	t := &tool{stdin: fn.Stdin, text: fn.Text}
 	var names []string // of properties, in the order of their first mention
@@ -141,15 +145,6 @@ func newTool(fn *loader.Function) (*tool, error) {
 		fn.Tool.InputSchema = schemaOf(names)
 	}
 	return t, nil
-}
-
-// prepare makes what can be made of the policy alone.
-func (k *kind) prepare(p *loader.Plugin, d *loader.Decision) (*module, host.Policy, error) {
-	m := &module{name: p.Name, tools: map[string]*tool{}}
-	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
-	policy := d.Host
-	policy.Dialect = k.dialect
-	return m, policy, m.declare(d.Functions)
 }
 
 // freeSchema is the input schema of a command that the policy says nothing of.

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/loader/wasicmd"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -229,6 +230,19 @@ func TestRecognize(t *testing.T) {
 		s = tryOpen(t, name, m.Bytes(), loader.Decision{Kind: "command"})
 		if e, ok := errors.AsType[*host.LoadError](s.plugin.Err); !ok || e.Stage != "contract" {
 			t.Errorf("%s, when the policy says that it is a command: %v", name, s.plugin.Err)
+		}
+	}
+}
+
+func TestToolName(t *testing.T) {
+	for of, want := range map[string]string{
+		"jq": "jq", "My-tool.v2": "my_tool_v2", "7z": "run_7z", "_start": "run_start", "": "run_",
+		"ünï": "run_n_", strings.Repeat("a", 64): strings.Repeat("a", 64),
+		strings.Repeat("a", 65): strings.Repeat("a", 64),
+	} {
+		have := wasicmd.ToolName(of)
+		if err := plugins.CheckSpec(abi.ToolSpec{Name: have}); err != nil || have != want {
+			t.Errorf("%q: %q, %v", of, have, err)
 		}
 	}
 }
