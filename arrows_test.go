@@ -14,7 +14,7 @@ const module = "github.com/wasmagent/wasmagent"
 // arrows says which packages of this module each package may import. "x/..." means x and all below
 // it. A package that is not named here is an error: adding one is a visible change of this table.
 var arrows = map[string][]string{
-	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
+	".":                   {"abi", "host", "loader", "loader/extism", "loader/wasicmd", "plugins", "plugins/ledger"},
 	"abi":                 {},
 	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
 	"agentloop/jobs":      {"abi"},
@@ -37,6 +37,8 @@ var arrows = map[string][]string{
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
+	"loader/extism":       {"abi", "abi/transcode", "host", "host/egress", "loader", "plugins"},
+	"loader/wasicmd":      {"abi", "host", "loader", "plugins"},
 	"loader/mcp":          {"abi", "abi/transcode", "host/egress", "plugins"},
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"host/internal/mount": {"host/internal/wasi"},

@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent"
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/pluginstest"
@@ -128,5 +130,42 @@ func TestPolicies(t *testing.T) {
 	defer later.Close()
 	if tools, problems := open(later); !slices.Equal(tools, []string{"where_where"}) {
 		t.Errorf("%v, %v", tools, problems)
+	}
+}
+
+// TestOtherKinds: plugins that were written for other hosts lie beside our own, and a program that
+// wants none of them says so.
+func TestOtherKinds(t *testing.T) {
+	dir := t.TempDir()
+	command := asm.New()
+	command.ExportMemory("memory", command.Memory(1))
+	command.Export("_start", command.Func("", ""))
+	for name, wasm := range map[string][]byte{
+		"own.wasm": hosttest.Tiny("own"), "command.wasm": command.Bytes(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), wasm, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, kinds := range map[string][]loader.Kind{"command own": nil, "own": {}} {
+		box, err := wasmagent.Open(t.Context(), dir, &wasmagent.Options{
+			CacheDir: t.TempDir(), StateDir: t.TempDir(), Kinds: kinds,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var have []string
+		for spec := range box.Tools() {
+			have = append(have, spec.Name)
+			if _, err := box.Call(t.Context(), spec.Name, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		if strings.Join(have, " ") != want {
+			t.Errorf("have %v, want %s: %v", have, want, box.Problems())
+		}
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

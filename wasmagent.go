@@ -25,6 +25,7 @@ type Options struct {
 	Rules    map[string]plugins.Rule // the operator's, by name of a tool, also of one added later
 	Ledger   plugins.Ledger          // records keyed calls that do more than read, and calls of runs
 	Scope    string                  // whose keys those of Go tools are; a plugin's are its own
+	Kinds    []loader.Kind           // of plugins besides this project's own; nil: Kinds()
 	Logger   *slog.Logger            // nil discards
 
 	// CompileCommand is a program that compiles plugins which are too much for this process; see
@@ -47,9 +48,13 @@ func Open(ctx context.Context, dir string, opts *Options) (*Toolbox, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
+	kinds := opts.Kinds
+	if kinds == nil {
+		kinds = Kinds()
+	}
 	d, err := loader.OpenDir(ctx, dir, &loader.Options{
 		CacheDir: opts.CacheDir, StateDir: opts.StateDir, Limits: opts.Limits, Logger: opts.Logger,
-		Policies:       opts.Policies,
+		Policies: opts.Policies, Kinds: kinds,
 		CompileCommand: opts.CompileCommand,
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ type code struct {
 	digest digest        // of the bytes without a manifest
 	users  int           // under Engine.mu; the code is dropped when nobody is left
 	ready  chan struct{} // closed when the fields below are set
+	tongue *Dialect      // that it was first held against
 
 	facts    *rewrite.Facts
 	plan     rewrite.Plan // what was lifted out of it
@@ -37,7 +38,7 @@ const codePerByte = 4
 
 // code gives the compiled form of a module, without its manifest, checking and compiling it if
 // nobody else has or does. The engine cannot bear two compiles of the same bytes at a time.
-func (e *Engine) code(ctx context.Context, bare []byte) (*code, error) {
+func (e *Engine) code(ctx context.Context, bare []byte, d *Dialect) (*code, error) {
 	sum := sha256.Sum256(bare)
 	e.mu.Lock()
 	if e.closed {
@@ -46,7 +47,7 @@ func (e *Engine) code(ctx context.Context, bare []byte) (*code, error) {
 	}
 	c := e.codes[sum]
 	if c == nil {
-		c = &code{digest: sum, ready: make(chan struct{})}
+		c = &code{digest: sum, ready: make(chan struct{}), tongue: d}
 		e.codes[sum] = c
 		c.users++ // the build itself, so that the code cannot go while it is made
 		own := bytes.Clone(bare)
@@ -63,6 +64,9 @@ func (e *Engine) code(ctx context.Context, bare []byte) (*code, error) {
 	}
 	if c.err != nil {
 		e.release(c)
+		if c.tongue != d {
+			return e.code(ctx, bare, d) // it may be good in this dialect
+		}
 		return nil, c.err
 	}
 	return c, nil
@@ -99,7 +103,7 @@ func (e *Engine) compile(c *code, wasm []byte) (err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := checkContract(facts, e.links); err != nil {
+		if err := checkContract(facts, c.tongue, e.links[c.tongue]); err != nil {
 			return nil, err
 		}
 		if len(facts.Oversize) > 0 {
@@ -125,12 +129,9 @@ func (e *Engine) compileAside(c *code, wasm []byte, facts *rewrite.Facts) (err e
 	return e.keep(c, made, err)
 }
 
-// keep takes over what is known of a module that was compiled, unless there is an error. What an
-// entry says of a module may have been found before the contract was what it is now.
+// keep takes over what is known of a module that was compiled, unless there is an error. Each who
+// takes the code holds it against its own dialect.
 func (e *Engine) keep(c *code, made entry, err error) error {
-	if err == nil {
-		err = checkContract(&made.module.Facts, e.links)
-	}
 	if err != nil {
 		return err
 	}

@@ -25,9 +25,12 @@ var exports = []struct {
 	{abi.ExportCall, true},
 }
 
-// checkContract holds a module against the plugin contract. links has the signature of each
-// function that can be imported, by module and name. It finds all problems before it answers.
-func checkContract(f *rewrite.Facts, links map[string]map[string]string) error {
+// checkContract holds a module against the plugin contract, or against a dialect. links has what can
+// be imported. It finds all problems before it answers.
+func checkContract(f *rewrite.Facts, d *Dialect, links linkage) error {
+	if d != nil {
+		return checkDialect(f, d, links)
+	}
 	problems := slices.Concat(checkFeatures(f), checkImports(f, links), checkExports(f))
 	if f.Memory == nil || f.Memory.Imported {
 		problems = append(problems, "a plugin defines one memory of its own")
@@ -49,7 +52,7 @@ func checkFeatures(f *rewrite.Facts) (problems []string) {
 	return problems
 }
 
-func checkImports(f *rewrite.Facts, links map[string]map[string]string) (problems []string) {
+func checkImports(f *rewrite.Facts, links linkage) (problems []string) {
 	for _, im := range f.Imports {
 		typ := signature(im.Kind, im.Type)
 		switch at := fmt.Sprintf("%s.%s", shown(im.Module), shown(im.Name)); {

@@ -27,16 +27,16 @@ import (
 type Engine struct {
 	logger   *slog.Logger
 	runtime  wazero.Runtime
-	links    map[string]map[string]string // signatures by module and function: what can be imported
-	config   wazero.ModuleConfig          // what all instances have in common
-	disk     *diskCache                   // nil without a CacheDir
-	workers  chan struct{}                // held while compiling in this process
-	child    *childCompiler               // nil without a CompileCommand
-	children chan struct{}                // held while compiling in another
-	clock    *wasi.Clock                  // one for all guests: it never goes back
-	turns    turns                        // held while a guest's code runs
-	budget   budget                       // of the memory of all guests
-	uses     atomic.Int64                 // counts calls, to know which module idles longest
+	links    map[*Dialect]linkage // what can be imported; nil is this project's own contract
+	config   wazero.ModuleConfig  // what all instances have in common
+	disk     *diskCache           // nil without a CacheDir
+	workers  chan struct{}        // held while compiling in this process
+	child    *childCompiler       // nil without a CompileCommand
+	children chan struct{}        // held while compiling in another
+	clock    *wasi.Clock          // one for all guests: it never goes back
+	turns    turns                // held while a guest's code runs
+	budget   budget               // of the memory of all guests
+	uses     atomic.Int64         // counts calls, to know which module idles longest
 	verify   bool
 	road     snapshot.Road // Auto but in tests
 
@@ -101,7 +101,7 @@ func newEngine(ctx context.Context, cfg *Config, config wazero.RuntimeConfig) (*
 		config = config.WithCompilationCache(e.disk.engine)
 	}
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := e.link(ctx); err != nil {
+	if err := e.link(ctx, cfg.Dialects); err != nil {
 		return nil, errors.Join(fmt.Errorf("host functions: %w", err), e.closeEngine(ctx))
 	}
 	e.config = wazero.NewModuleConfig().
@@ -126,8 +126,8 @@ func (e *Engine) openDisk(cfg *Config) (err error) {
 }
 
 // link makes the modules that guests import from, and remembers what is in them.
-func (e *Engine) link(ctx context.Context) error {
-	e.links = map[string]map[string]string{abi.ImportModule: {}, wasi.Module: {}}
+func (e *Engine) link(ctx context.Context, dialects []*Dialect) error {
+	e.links = map[*Dialect]linkage{nil: {}}
 	own := e.runtime.NewHostModuleBuilder(abi.ImportModule)
 	for _, f := range hostCalls {
 		e.export(own, abi.ImportModule, f.name, hostFunction(f.call), i32s(f.params),
@@ -144,15 +144,13 @@ func (e *Engine) link(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return e.linkDialects(ctx, dialects)
 }
 
 func (e *Engine) export(b wazero.HostModuleBuilder, module, name string, f api.GoModuleFunc,
 	params, results []api.ValueType) {
 	b.NewFunctionBuilder().WithGoModuleFunction(f, params, results).Export(name)
-	e.links[module][name] = rewrite.FuncType{
-		Params: valTypes(params), Results: valTypes(results),
-	}.String()
+	e.links[nil].add(module, name, params, results)
 }
 
 func i32s(n int) []api.ValueType { return slices.Repeat([]api.ValueType{api.ValueTypeI32}, n) }
@@ -173,7 +171,11 @@ func (e *Engine) Compile(ctx context.Context, wasm []byte, p Policy) (*Module, e
 	if err != nil {
 		return nil, err
 	}
-	if err := m.load(ctx, wasm); err != nil {
+	load := func() error { return m.load(ctx, wasm) }
+	if p.Dialect != nil {
+		load = func() error { return m.loadDialect(ctx) }
+	}
+	if err := load(); err != nil {
 		return nil, errors.Join(err, m.Close(ctx))
 	}
 	return m, nil
@@ -199,15 +201,16 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, e
 		return nil, err
 	}
 	p.Limits = limits
-	if size := int64(len(wasm)); size > limits.Module {
-		return nil, &LoadError{Stage: stagePreflight,
-			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
-	}
-	bare, err := abihost.Bare(wasm)
+	bare, links, err := e.admit(wasm, p.Dialect, limits)
 	if err != nil {
-		return nil, where(wasm, &LoadError{Stage: stagePreflight, Err: err})
+		return nil, err
 	}
-	c, err := e.code(ctx, bare)
+	c, err := e.code(ctx, bare, p.Dialect)
+	if err == nil {
+		if err = checkContract(c.facts, p.Dialect, links); err != nil {
+			e.release(c)
+		}
+	}
 	if err != nil {
 		return nil, where(wasm, err)
 	}
@@ -228,6 +231,22 @@ func (e *Engine) prepare(ctx context.Context, wasm []byte, p Policy) (*Module, e
 		m.digest = sha256.Sum256(wasm)
 	}
 	return m, nil
+}
+
+// admit gives the module without its manifest, and what it can import.
+func (e *Engine) admit(wasm []byte, d *Dialect, limits Limits) (bare []byte, l linkage, err error) {
+	if size := int64(len(wasm)); size > limits.Module {
+		return nil, nil, &LoadError{Stage: stagePreflight,
+			Err: &LimitError{Limit: "module", Max: limits.Module, Asked: size}}
+	}
+	if bare, err = abihost.Bare(wasm); err != nil {
+		return nil, nil, where(wasm, &LoadError{Stage: stagePreflight, Err: err})
+	}
+	l, ok := e.links[d]
+	if !ok {
+		return nil, nil, fmt.Errorf("the engine was made without the dialect %s", d.Name)
+	}
+	return bare, l, nil
 }
 
 // where gives err for a module that was checked without its manifest, or, if it has that structural

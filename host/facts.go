@@ -36,6 +36,10 @@ func Inspect(wasm []byte) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
+	return factsOf(f), nil
+}
+
+func factsOf(f *rewrite.Facts) *Facts {
 	facts := &Facts{Start: f.Start >= 0, Road: Restored, Blockers: f.Blockers()}
 	if len(facts.Blockers) > 0 {
 		facts.Road = Instantiated
@@ -55,7 +59,7 @@ func Inspect(wasm []byte) (*Facts, error) {
 		}
 		facts.Memories = []Memory{memory}
 	}
-	return facts, nil
+	return facts
 }
 
 // EngineFacts are what an engine works with on this machine, and the limits that are in force.

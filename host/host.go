@@ -31,6 +31,8 @@ type Config struct {
 	// Verify compares each instance with its snapshot, byte by byte, whenever it was restored. It
 	// reads all memory on every call: it is for tests.
 	Verify bool
+	// Dialects are the contracts that modules may be written to besides this project's own.
+	Dialects []*Dialect
 	// Logger takes guests' log lines that no Observer takes, and troubles with the cache; nil
 	// discards.
 	Logger *slog.Logger
@@ -59,6 +61,9 @@ type Policy struct {
 	Config map[string]abi.Raw
 	// Grants is what the plugin may reach.
 	Grants Grants
+	// Dialect is the contract that the module is written to, one of Config.Dialects; nil is this
+	// project's own.
+	Dialect *Dialect
 }
 
 // Isolation is a way to give each call a state that no other call has touched.

@@ -100,17 +100,19 @@ func (in *instance) output(mem guestMemory, args []uint64) int {
 
 // log hands one line on, up to the rate.
 func (in *instance) log(mem guestMemory, args []uint64) int {
-	r := &in.run
 	b := mem.view("log", args[1], args[2])
 	in.charge(uint64(min(len(b), maxLogLine)))
+	in.logLine(abi.Level(min(uint32(args[0]), uint32(abi.LevelError))), b)
+	return 0
+}
+
+func (in *instance) logLine(level abi.Level, b []byte) {
 	if !in.module.lines.Allow() {
-		r.dropped++
-		return 0
+		in.run.dropped++
+		return
 	}
-	level := abi.Level(min(uint32(args[0]), uint32(abi.LevelError)))
 	text := in.clean(string(b[:min(len(b), maxLogLine+heldBack)])) // before a secret is cut in two
 	in.say(level, text[:min(len(text), maxLogLine)])
-	return 0
 }
 
 // clean takes the secrets of a plugin that has any out of a text.
@@ -140,21 +142,31 @@ func (in *instance) progress(mem guestMemory, args []uint64) int {
 	r := &in.run
 	b := mem.view("progress", args[0], args[1])
 	in.charge(uint64(min(len(b), maxProgress)))
-	if r.obs.Progress == nil || len(b) > maxProgress {
+	if r.obs.Progress == nil || len(b) > maxProgress || !in.mayReport() {
 		return 0
 	}
+	if p, err := abihost.ParseProgress(b); err == nil {
+		in.report(p)
+	}
+	return 0
+}
+
+// mayReport counts a report, and drops those over the rate.
+func (in *instance) mayReport() bool {
+	r := &in.run
 	if r.reports == nil {
 		r.reports = newLimiter(in.module.limits.LogRate)
 	}
 	if !r.reports.Allow() {
 		r.dropped++
-		return 0
+		return false
 	}
-	if p, err := abihost.ParseProgress(b); err == nil {
-		p.Message = in.clean(p.Message)
-		in.outside(func() { r.obs.Progress(p) })
-	}
-	return 0
+	return true
+}
+
+func (in *instance) report(p abi.Progress) {
+	p.Message = in.clean(p.Message)
+	in.outside(func() { in.run.obs.Progress(p) })
 }
 
 // cancelled is 1 once the caller has cancelled.

@@ -34,9 +34,17 @@ func (in *instance) send(b []byte) ([]byte, error) {
 	for _, h := range q.Headers {
 		req.Headers = append(req.Headers, egress.Header(h))
 	}
+	resp, err := in.fetch(req)
+	if err != nil {
+		return nil, err
+	}
+	return answerOf(resp)
+}
+
+// fetch sends a request. Its errors are *abi.CallError.
+func (in *instance) fetch(req *egress.Request) (resp *egress.Response, err error) {
 	ctx, cancel := in.waiting()
 	defer cancel()
-	var resp *egress.Response
 	in.away(func() { resp, err = in.module.policy.Grants.HTTP.Do(ctx, req) })
 	failure, known := errors.AsType[*egress.Error](err)
 	if !known || failure.Sent {
@@ -49,7 +57,7 @@ func (in *instance) send(b []byte) ([]byte, error) {
 	case err != nil:
 		return nil, in.interrupted(err, "no request can be sent now")
 	}
-	return answerOf(resp)
+	return resp, nil
 }
 
 func answerOf(resp *egress.Response) ([]byte, error) {
@@ -84,12 +92,9 @@ func (in *instance) service(mem guestMemory, args []uint64, name string, max int
 	work func(b []byte) ([]byte, error)) int {
 	b := mem.view(name, args[0], args[1])
 	in.charge(uint64(min(len(b), max)))
-	var err error
+	err := in.may(name, granted)
 	switch {
-	case !in.run.inCall():
-		err = callError(abi.NotNow, "not while the plugin loads")
-	case !granted:
-		err = callError(abi.Denied, "the operator has not granted %s to this plugin", name)
+	case err != nil:
 	case len(b) > max:
 		err = callError(abi.TooLarge, "the request has %s, more than %s",
 			byteText(int64(len(b))), byteText(int64(max)))
@@ -100,6 +105,17 @@ func (in *instance) service(mem guestMemory, args []uint64, name string, max int
 		b = abi.AppendCallError(nil, failed)
 	}
 	return in.keep(b)
+}
+
+// may says why the guest may not use what the operator grants, if it may not.
+func (in *instance) may(name string, granted bool) error {
+	switch {
+	case !in.run.inCall():
+		return callError(abi.NotNow, "not while the plugin loads")
+	case !granted:
+		return callError(abi.Denied, "the operator has not granted %s to this plugin", name)
+	}
+	return nil
 }
 
 func callError(kind abi.CallErrorKind, format string, args ...any) error {

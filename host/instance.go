@@ -25,7 +25,11 @@ type instance struct {
 	ctx     context.Context // leads host functions back here
 	call    api.Function
 	fuel    api.MutableGlobal
-	globals []api.MutableGlobal // the guest's, in the order of the plan
+	entries map[string]api.Function // of other dialects, looked up once each
+	stack   [2]uint64               // of what is entered: zeros go in, and at most one result comes out
+	guest   Guest                   // this, as a dialect's functions see it
+	state   State                   // of a dialect's functions
+	globals []api.MutableGlobal     // the guest's, in the order of the plan
 
 	wasi           wasi.State
 	files          *mount.Table // nil without mounts
@@ -47,8 +51,9 @@ func wasiState(ctx context.Context) *wasi.State { return &instanceOf(ctx).wasi }
 func (m *Module) instantiate(memory *snapshot.Memory) (_ *instance, err error) {
 	in := &instance{module: m, memory: memory, stderr: stream{stderr: true}}
 	in.ctx = context.WithValue(context.Background(), instanceKey{}, in)
+	in.guest.in = in
 	in.wasi = wasi.State{
-		Args: []string{"plugin"}, Env: m.env, Stdout: &in.stdout, Stderr: &in.stderr,
+		Args: programArgs, Env: m.env, Stdout: &in.stdout, Stderr: &in.stderr,
 		Clock: m.engine.clock, Wait: in.sleep, Spend: in.charge,
 	}
 	if m.files != nil {
@@ -72,8 +77,26 @@ func (m *Module) instantiate(memory *snapshot.Memory) (_ *instance, err error) {
 	for _, g := range m.code.plan.Globals {
 		in.globals = append(in.globals, in.mod.ExportedGlobal(g.Name).(api.MutableGlobal))
 	}
-	in.call = in.mod.ExportedFunction(abi.ExportCall)
+	if m.policy.Dialect == nil {
+		in.call = in.mod.ExportedFunction(abi.ExportCall)
+	}
 	return in, nil
+}
+
+// programArgs are the arguments of a guest that is no command.
+var programArgs = []string{"plugin"}
+
+// entry is an exported function of a guest of another dialect.
+func (in *instance) entry(export string) api.Function {
+	fn, ok := in.entries[export]
+	if !ok {
+		if in.entries == nil {
+			in.entries = map[string]api.Function{}
+		}
+		fn = in.mod.ExportedFunction(export)
+		in.entries[export] = fn
+	}
+	return fn
 }
 
 // newInstance makes an instance as the module's bytes say, up to where its initialisation begins.
@@ -87,6 +110,9 @@ func (m *Module) newInstance(ctx context.Context, obs *Observer) (*instance, err
 		return nil, &LoadError{Stage: stageInstantiate, Err: engineError(err)}
 	}
 	in.wasi.Fixed = m.fixed()
+	if d := m.policy.Dialect; d != nil && d.NewState != nil {
+		in.state = d.NewState()
+	}
 	if err := in.initialize(ctx, obs); err != nil {
 		in.close()
 		return nil, err
@@ -136,8 +162,19 @@ func (in *instance) initialize(ctx context.Context, obs *Observer) error {
 			return err
 		}
 	}
-	return in.load(ctx, stageInitialize, obs, abi.ExportInitialize)
+	first := ownInitialize
+	if d := in.module.policy.Dialect; d != nil {
+		first = d.Initialize
+	}
+	for _, export := range first {
+		if err := in.load(ctx, stageInitialize, obs, export); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+var ownInitialize = []string{abi.ExportInitialize}
 
 // load runs an exported function as a stage of loading, if the module has it.
 func (in *instance) load(ctx context.Context, stage string, obs *Observer, export string) error {
@@ -192,7 +229,8 @@ func (in *instance) enter(fn api.Function) error {
 	r.yielded, r.deadline = r.began, r.began.Add(r.limit)
 	err := guard(func() error {
 		defer turns.give() // also when an observer ends its goroutine
-		err := fn.CallWithStack(in.ctx, nil)
+		in.stack = [2]uint64{}
+		err := fn.CallWithStack(in.ctx, in.stack[:])
 		if stopped := in.flush(); err == nil {
 			err = stopped
 		}

@@ -34,22 +34,27 @@ func (in *instance) remember(b []byte) (answer []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+	a, err := in.consult(&q)
+	if err != nil {
+		return nil, err
+	}
+	return abi.AppendKVAnswer(nil, q.Op, &a), nil
+}
+
+// consult carries out a request that keeps the limits. Its errors are *abi.CallError.
+func (in *instance) consult(q *abi.KVRequest) (a abi.KVAnswer, err error) {
 	ctx, cancel := in.waiting()
 	defer cancel()
-	var a abi.KVAnswer
 	in.away(func() {
 		if err = in.beginKV(ctx); err == nil {
-			a, err = in.carryOut(ctx, &q)
+			a, err = in.carryOut(ctx, q)
 		}
 	})
 	in.look()
-	if err == nil {
-		return abi.AppendKVAnswer(nil, q.Op, &a), nil
+	if _, known := errors.AsType[*abi.CallError](err); err != nil && !known {
+		err = in.interrupted(err, "the key-value space cannot be used now")
 	}
-	if _, ok := errors.AsType[*abi.CallError](err); ok {
-		return nil, err
-	}
-	return nil, in.interrupted(err, "the key-value space cannot be used now")
+	return a, err
 }
 
 // checkKV holds a request against the limits that are the same for all.
@@ -151,13 +156,13 @@ func (in *instance) setKV(ctx context.Context, key string, value []byte) (err er
 
 // settle ends the call's transaction. What a call wrote is kept if its tool succeeded: a reply that
 // tells of a failure leaves the space as it was.
-func (in *instance) settle(reply []byte) error {
+func (in *instance) settle(keep bool) error {
 	tx := in.run.kv
 	if tx == nil {
 		return nil
 	}
 	in.run.kv = nil
-	commit := in.run.effects.KVWrites > 0 && succeeded(reply)
+	commit := in.run.effects.KVWrites > 0 && keep
 	ctx, cancel := context.WithTimeout(context.Background(), kvEnd)
 	defer cancel()
 	err := guard(func() error { return tx.End(ctx, commit) })

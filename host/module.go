@@ -24,6 +24,7 @@ type Module struct {
 	limits   *Limits // policy.Limits, none of them zero
 	manifest abi.Manifest
 	image    *image // nil when every call has a new instance
+	loaded   State  // of a dialect's functions, after loading; nil where each instance loads
 	env      []string
 	files    *mount.Set          // nil without mounts
 	scrub    func(string) string // nil without secrets
@@ -114,44 +115,64 @@ func (m *Module) Road() (road Road, blockers []string) {
 // there is one.
 func (m *Module) Call(ctx context.Context, req abi.Request, obs *Observer, dst []byte) (
 	reply []byte, stats CallStats, err error) {
-	if err := m.begin(); err != nil {
-		return dst, stats, err
-	}
-	defer m.end()
-
-	stats.Wait, err = m.takeSlot(ctx)
-	if err != nil {
-		return dst, stats, err
-	}
-	defer func() { <-m.slots }()
-	in := m.pop()
-	if in == nil {
-		began := time.Now()
-		in, err = m.acquire(ctx)
-		stats.Wait += time.Since(began)
-	}
+	in, err := m.take(ctx, &stats)
 	if err != nil {
 		return dst, stats, err
 	}
 	ended := false
 	defer func() {
-		if !ended { // an observer ended the goroutine
-			in.unlock()
-			_ = in.settle(nil)
-			in.close()
+		if broken := m.give(in, ended); broken != nil && ended {
+			reply, err = dst, errors.Join(err, broken)
 		}
 	}()
 	reply, err = in.answer(ctx, &req, obs, dst, &stats)
 	ended = true
-	if broken := m.release(in); broken != nil && m.engine.verify {
-		err = errors.Join(err, broken)
-	} else if broken != nil {
-		m.engine.logger.Error("instance dropped", "digest", m.Digest(), "error", broken)
+	if err != nil {
+		reply = dst
+	}
+	return reply, stats, err
+}
+
+// take gives a call an instance. Without an error it must be given back.
+func (m *Module) take(ctx context.Context, stats *CallStats) (in *instance, err error) {
+	if err := m.begin(); err != nil {
+		return nil, err
+	}
+	stats.Wait, err = m.takeSlot(ctx)
+	if err != nil {
+		m.end()
+		return nil, err
+	}
+	if in = m.pop(); in == nil {
+		began := time.Now()
+		in, err = m.acquire(ctx)
+		stats.Wait += time.Since(began)
 	}
 	if err != nil {
-		return dst, stats, err
+		<-m.slots
+		m.end()
+		return nil, err
 	}
-	return reply, stats, nil
+	return in, nil
+}
+
+// give takes an instance back, unless the call did not end: an observer ended its goroutine. The
+// error is that of a restore, under Verify.
+func (m *Module) give(in *instance, ended bool) (err error) {
+	defer m.end()
+	defer func() { <-m.slots }()
+	if !ended {
+		in.unlock()
+		_ = in.settle(false)
+		in.close()
+		return nil
+	}
+	broken := m.release(in)
+	if broken != nil && !m.engine.verify {
+		m.engine.logger.Error("instance dropped", "digest", m.Digest(), "error", broken)
+		return nil
+	}
+	return broken
 }
 
 // answer lets the instance carry out a call.
@@ -177,13 +198,13 @@ func (in *instance) answer(ctx context.Context, req *abi.Request, obs *Observer,
 			Stderr: stats.Stderr}
 	}
 	if err != nil {
-		_ = in.settle(nil) // keeps nothing, and so has nothing to say
+		_ = in.settle(false) // keeps nothing, and so has nothing to say
 		return dst, err
 	}
 	if m.scrub != nil {
 		r.reply = append(r.reply[:len(dst)], scrubReply(r.reply[len(dst):], m.scrub)...)
 	}
-	return r.reply, in.settle(r.reply[len(dst):])
+	return r.reply, in.settle(succeeded(r.reply[len(dst):]))
 }
 
 // ask readies the bytes that the guest will read. The guest's deadline is its own limit or the

@@ -113,7 +113,10 @@ func (m *Module) release(in *instance) error {
 		return nil
 	}
 	if in.wasDeep() {
-		in.call = in.mod.ExportedFunction(abi.ExportCall)
+		if in.call != nil {
+			in.call = in.mod.ExportedFunction(abi.ExportCall)
+		}
+		in.entries = nil
 	}
 	in.rest()
 	err := in.restore()

@@ -41,6 +41,20 @@ func (t *tool) callFault(err error) error {
 	return plugins.HostFault(err)
 }
 
+// otherFault classifies the error of a guest of another contract.
+func (t *tool) otherFault(err error, took *host.CallStats) error {
+	if e, ok := errors.AsType[*plugins.ToolError](err); ok {
+		return t.fault(e.Kind, e.Err)
+	}
+	if f, ok := errors.AsType[*abi.Failure](err); ok {
+		if took.Note != "" {
+			f.Message += " (" + took.Note + ")"
+		}
+		return t.reported(plugins.ErrHandler, f)
+	}
+	return t.callFault(err)
+}
+
 // read turns a reply into a result, or into what the guest says went wrong. That the input was bad is
 // believed only of a guest that did nothing before it said so: else something may have happened.
 func (t *tool) read(buf *buffer, took *host.CallStats) (plugins.Output, error) {

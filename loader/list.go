@@ -22,7 +22,7 @@ import (
 
 const (
 	// listVersion changes when what is kept, or what a plugin must fulfil to be kept, changes.
-	listVersion = 3
+	listVersion = 4
 	// maxListBytes bounds a kept list, in bytes; a larger one is not written, and counts as none.
 	maxListBytes = 64 << 20
 	// racyWindow is how old a file must be before it is kept: a file system stamps its times in
@@ -49,6 +49,8 @@ type entry struct {
 	Digest   string
 	Manifest []byte   // as abi.AppendManifest codes it
 	Bad      verdicts `json:",omitempty"`
+	Kind     string   `json:",omitempty"`
+	KindWhy  string   `json:",omitempty"`
 }
 
 // known is what an entry says of a plugin.
@@ -57,6 +59,8 @@ type known struct {
 	digest   string
 	manifest abi.Manifest
 	bad      verdicts
+	kind     string
+	kindWhy  string
 }
 
 // verdicts say why tools are not offered, by name. To compile schemas takes longer than all else
@@ -132,7 +136,7 @@ func (l *list) find(path string, info fs.FileInfo, policy string) (k known, ok b
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept[path] = e
-	return known{e.Policy, e.Digest, m, e.Bad}, true
+	return known{e.Policy, e.Digest, m, e.Bad, e.Kind, e.KindWhy}, true
 }
 
 // keep remembers what was learned from a file that was read at a time.
@@ -145,7 +149,8 @@ func (l *list) keep(path string, info fs.FileInfo, at time.Time, k *known) {
 	defer l.mu.Unlock()
 	l.changed = true
 	l.kept[path] = entry{
-		File: id, Policy: k.policy, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest), Bad: k.bad,
+		File: id, Policy: k.policy, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest),
+		Bad: k.bad, Kind: k.kind, KindWhy: k.kindWhy,
 	}
 }
 

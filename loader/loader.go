@@ -33,6 +33,7 @@ type Options struct {
 	StateDir string       // the key that seals them; "" is the user's state directory
 	Limits   host.Limits  // for every plugin, without Policies; zero fields are the host's defaults
 	Policies Policies     // what each plugin may do; nil grants nothing to any
+	Kinds    []Kind       // contracts besides this project's own; a given Engine has their dialects
 	Workers  int          // plugins read or described side by side; 0 is GOMAXPROCS
 	Logger   *slog.Logger // nil discards; at debug level it also has what guests print in calls
 
@@ -128,6 +129,8 @@ type Plugin struct {
 	Digest   string       // sha256:<hex> of its bytes; "" when it was not read
 	Size     int64        // bytes
 	Manifest abi.Manifest // with every text cleaned; zero when it could not be read
+	Kind     string       // of Options.Kinds; "" is this project's own contract
+	KindWhy  string       // by what it was recognized
 	Err      error        // why it offers no tools: *LoadError or *NotAllowedError; else nil
 	// Held is why the file as it is now, in a watched directory, does not serve: *LoadError or
 	// *NotAllowedError. All else here is of its last good version, which does. Nil: there is no newer.
@@ -299,6 +302,7 @@ func newEngine(ctx context.Context, key []byte, opts *Options) (*host.Engine, er
 	}
 	return host.New(ctx, &host.Config{
 		CacheDir: dir, CacheKey: key, CompileCommand: opts.compileCommand(), Logger: opts.logger(),
+		Dialects: opts.dialects(),
 	})
 }
 

@@ -40,7 +40,7 @@ type flight struct {
 	plugin *plugin
 	cancel context.CancelCauseFunc // of the compile
 	done   chan struct{}           // closed when module and err are set
-	module *host.Module
+	module compiled
 	err    error
 
 	// Under the shelf's mutex.
@@ -123,16 +123,38 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	if err := p.lock.check(p.Name, p.Digest); err != nil {
 		return err // before a byte of it is run
 	}
-	m, err := p.describe(ctx, wasm)
+	kind, why, err := p.kindOf(wasm)
 	if err != nil {
 		return err
 	}
-	k := known{under, p.Digest, m, judge(m.Tools)}
+	if kind != nil {
+		p.Kind, p.KindWhy = kind.Name(), why
+	}
+	m, err := p.describe(ctx, wasm)
+	if err == nil && kind == nil {
+		err = p.decision.checkOwn()
+	}
+	if err != nil {
+		return err
+	}
+	k := known{under, p.Digest, m, judge(m.Tools), p.Kind, p.KindWhy}
 	kept.keep(p.Path, info, at, &k)
 	return p.admit(&k)
 }
 
 func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error) {
+	if p.Kind != "" {
+		if kind, err := p.kindNamed(p.Kind); err == nil {
+			if d, ok := kind.(Describer); ok {
+				return d.Describe(p.engine, wasm, &p.Plugin, &p.decision)
+			}
+		}
+		module, err := p.compile(ctx, wasm)
+		if err != nil {
+			return abi.Manifest{}, err
+		}
+		return module.Manifest(), module.Close(ctx)
+	}
 	raw, stamped, err := abihost.Section(wasm)
 	if err != nil {
 		return abi.Manifest{}, err
@@ -176,6 +198,7 @@ func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error
 // admit takes what is known, unless the plugin is not allowed.
 func (p *plugin) admit(k *known) error {
 	p.Digest, p.Manifest, p.bad = k.digest, k.manifest, k.bad
+	p.Kind, p.KindWhy = k.kind, k.kindWhy
 	if err := p.lock.check(p.Name, p.Digest); err != nil {
 		return err
 	}
@@ -275,7 +298,7 @@ func (p *plugin) forget(f *flight) {
 }
 
 // load compiles the very bytes that were listed.
-func (p *plugin) load(ctx context.Context) (*host.Module, error) {
+func (p *plugin) load(ctx context.Context) (compiled, error) {
 	wasm, err := p.listed()
 	if err != nil {
 		return nil, err
@@ -311,12 +334,21 @@ func (p *plugin) listed() ([]byte, error) {
 var errImpure = errors.New("it describes itself differently than when it was listed: " +
 	abi.ExportDescribe + " must always give the same manifest")
 
-func (p *plugin) compile(ctx context.Context, wasm []byte) (*host.Module, error) {
-	module, err := p.engine.Compile(ctx, wasm, p.decision.Host)
+func (p *plugin) compile(ctx context.Context, wasm []byte) (module compiled, err error) {
+	if p.Kind == "" {
+		module, err = p.engine.Compile(ctx, wasm, p.decision.Host)
+	} else if kind, e := p.kindNamed(p.Kind); e != nil {
+		err = e
+	} else {
+		module, err = kind.Compile(ctx, p.engine, wasm, &p.Plugin, &p.decision)
+	}
 	if need, ok := errors.AsType[*host.GrantError](err); ok {
 		return nil, NotAllowed(&p.Plugin, need.Missing)
 	}
-	return module, err
+	if err != nil {
+		return nil, err
+	}
+	return module, nil
 }
 
 func (p *plugin) read() ([]byte, fs.FileInfo, error) {

@@ -28,6 +28,13 @@ type Decision struct {
 	Prefix       bool                    // tools are called PLUGIN_TOOL
 	TrustEffects bool                    // the manifest's word for a tool's effect counts
 	Rules        map[string]plugins.Rule // by the tools' own names
+
+	// Of a plugin that is not of this project's own contract: its Kind, where the file does not tell
+	// or the operator wants another, which of a kind's engines it runs in, and its Functions where it
+	// does not describe them.
+	Kind      string
+	Engine    string
+	Functions []Function
 }
 
 // noPolicies grants nothing to anybody.

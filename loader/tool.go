@@ -43,6 +43,17 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		return plugins.Output{}, t.loadFault(ctx, err)
 	}
 	defer t.plugin.shelf.leave(plugin)
+	obs, heard := t.observer(ctx, &call)
+	defer heard()
+	if other, ok := plugin.module.(Module); ok {
+		return t.invokeOther(ctx, other, call, obs)
+	}
+	return t.invokeOwn(ctx, plugin.module.(*host.Module), &call, obs)
+}
+
+// invokeOwn calls a guest of this project's own contract.
+func (t *tool) invokeOwn(ctx context.Context, module *host.Module, call *plugins.Call,
+	obs *host.Observer) (_ plugins.Output, err error) {
 	b := buffers.Get().(*buffer)
 	defer b.free()
 	input := call.Packed
@@ -56,15 +67,25 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 		Tool: t.own, CallID: call.ID, Attempt: call.Attempt, IdempotencyKey: call.Key,
 		Input: input,
 	}
-	obs, heard := t.observer(ctx, &call)
-	defer heard()
-	reply, took, err := plugin.module.Call(ctx, req, obs, b.reply[:0])
+	reply, took, err := module.Call(ctx, req, obs, b.reply[:0])
 	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.callFault(err)
 	}
 	b.reply = reply
 	return t.read(b, &took)
+}
+
+// invokeOther calls a guest of another contract.
+func (t *tool) invokeOther(ctx context.Context, module Module, call plugins.Call,
+	obs *host.Observer) (plugins.Output, error) {
+	call.Tool = t.own
+	out, took, err := module.Call(ctx, &call, obs)
+	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
+	if err != nil {
+		return plugins.Output{}, t.otherFault(err, &took)
+	}
+	return out, nil
 }
 
 // observer passes on what the guest says, to who wants to hear it; nil when nobody does. What is

@@ -30,7 +30,8 @@ const (
 type decoder struct {
 	file     string
 	lines    tomlfile.Lines
-	most     int // elements of a list; 0 is maxList
+	most     int      // elements of a list; 0 is maxList
+	kinds    []string // that are known besides this project's own; nil: whichever
 	problems []*config.Error
 }
 

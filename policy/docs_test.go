@@ -65,7 +65,7 @@ func usualText(l *limit) string {
 
 // names are what the page calls the names that a file chooses.
 var names = map[string]string{
-	"plugins": "NAME", "tools": "TOOL", "env": "VARIABLE", "config": "KEY",
+	"plugins": "NAME", "tools": "TOOL", "functions": "TOOL", "env": "VARIABLE", "config": "KEY",
 	"servers": "SERVER", "headers": "HEADER",
 }
 

@@ -45,10 +45,10 @@ func TestEdges(t *testing.T) {
 		"the ceiling": {"[ceiling.limits]\nfuel = 5\n[plugins.x.limits]\nfuel = 5\n",
 			"[ceiling.limits]\nfuel = 5\n[plugins.x.limits]\nfuel = 6\n"},
 	} {
-		if _, _, err := parse("f", in[0]); err != nil {
+		if _, _, err := parse("f", in[0], nil); err != nil {
 			t.Errorf("%s at its limit: %v", what, err)
 		}
-		if _, _, err := parse("f", in[1]); err == nil {
+		if _, _, err := parse("f", in[1], nil); err == nil {
 			t.Errorf("%s past its limit is taken", what)
 		}
 	}

@@ -27,7 +27,7 @@ func TestAdd(t *testing.T) {
 			have := text
 			if err != nil {
 				have = strings.TrimSpace(err.Error()) + "\n"
-			} else if _, _, err := parse("wasmagent.toml", before+text); err != nil {
+			} else if _, _, err := parse("wasmagent.toml", before+text, nil); err != nil {
 				have += "which is wrong: " + err.Error() + "\n"
 			}
 			check(t, file, a, have)
@@ -69,7 +69,7 @@ func TestAddTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, _, err := parse("f", before+text)
+	doc, _, err := parse("f", before+text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,10 @@ type Options struct {
 	// plugins, sessions and ledgers.
 	Protect []string
 
+	// Kinds are the names of loader.Options.Kinds, so that a file that names another is wrong. Nil: it
+	// is the loader that refuses the plugin.
+	Kinds []string
+
 	// RootCAs and Resolver are those of the clients that carry plugins' requests; nil is the
 	// system's.
 	RootCAs  *x509.CertPool
@@ -72,7 +76,7 @@ func Open(file string, opts *Options) (*Policy, error) {
 		return nil, &config.Error{File: file, Detail: reason(err), Err: err}
 	}
 	p.content = content
-	if p.doc, p.decoder, err = parse(file, content); err != nil {
+	if p.doc, p.decoder, err = parse(file, content, p.opts.Kinds); err != nil {
 		return nil, err
 	}
 	if p.approvals, err = readApprovals(p.opts.StateDir); err != nil {
@@ -142,8 +146,11 @@ func (p *Policy) bounds(s *section) (loader.Decision, bounds) {
 	if s.Isolation == "instantiate" || s.Isolation == "" && p.doc.Defaults.Isolation == "instantiate" {
 		d.Host.Isolation = host.Instantiate
 	}
-	if l, i := d.Host.Limits, d.Host.Isolation; l != (host.Limits{}) || i != host.Snapshot {
-		d.Digest = digest([]any{l, i})
+	d.Kind, d.Engine, d.Functions = s.Kind, s.Engine, s.functions()
+	l, i := d.Host.Limits, d.Host.Isolation
+	if l != (host.Limits{}) || i != host.Snapshot || s.Kind != "" || s.Engine != "" ||
+		len(d.Functions) > 0 {
+		d.Digest = digest([]any{l, i, s.Kind, s.Engine, d.Functions})
 	}
 	return d, b
 }

@@ -30,7 +30,7 @@ func TestBad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = parse("wasmagent.toml", string(a.Files[0].Data))
+			_, _, err = parse("wasmagent.toml", string(a.Files[0].Data), []string{"extism", "command"})
 			have := ""
 			if err != nil {
 				have = err.Error() + "\n"

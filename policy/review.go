@@ -47,7 +47,7 @@ func (p *Policy) Review(pl *loader.Plugin, additions *Additions) (*Review, error
 	}
 	then := &Policy{file: p.file, opts: p.opts, clients: map[string]*egress.Client{}}
 	defer then.Close()
-	if then.doc, then.decoder, err = parse(p.file, p.content+text); err != nil {
+	if then.doc, then.decoder, err = parse(p.file, p.content+text, p.opts.Kinds); err != nil {
 		return nil, p.unwritten(err)
 	}
 	s := then.section(pl.Name)

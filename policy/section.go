@@ -49,6 +49,10 @@ type section struct {
 	TrustEffects bool                 `toml:"trust_effects"`
 	Tools        map[string]*toolRule `toml:"tools"`
 
+	Kind      string                   `toml:"kind"`
+	Engine    string                   `toml:"engine"`
+	Functions map[string]*functionRule `toml:"functions"`
+
 	HTTP    []httpRule        `toml:"http"`
 	KV      bool              `toml:"kv"`
 	Files   []mount           `toml:"files"`
@@ -93,14 +97,14 @@ type secret struct {
 	Hosts []string `toml:"hosts"`
 }
 
-// parse reads what a file says of plugins. What it says of runs is passed over. All mistakes are
-// told together.
-func parse(file, content string) (*document, *decoder, error) {
+// parse reads what a file says of plugins, which are of these kinds. What it says of runs is passed
+// over. All mistakes are told together.
+func parse(file, content string, kinds []string) (*document, *decoder, error) {
 	top, lines, err := tomlfile.Parse(content)
 	if e, ok := errors.AsType[*tomlfile.Error](err); ok {
 		return nil, nil, &config.Error{File: file, Line: e.Line, Detail: e.Detail, Err: e.Err}
 	}
-	d := &decoder{file: file, lines: lines}
+	d := &decoder{file: file, lines: lines, kinds: kinds}
 	doc := &document{sessions: sessionsOf(top, file)}
 	for _, name := range config.Sections() {
 		delete(top, name)
@@ -154,6 +158,7 @@ func (s *section) check(d *decoder, doc *document) {
 			d.lines.Of("defaults.isolation"))
 	}
 	s.checkTools(d)
+	s.checkFunctions(d)
 	s.checkHTTP(d)
 	s.checkFiles(d)
 	s.checkValues(d)

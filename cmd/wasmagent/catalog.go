@@ -114,7 +114,7 @@ func (a *app) loaderOptions(ctx context.Context) (*loader.Options, error) {
 		return nil, err
 	}
 	return &loader.Options{
-		Engine: engine, Policies: operator, Logger: a.log, Called: a.called,
+		Engine: engine, Policies: operator, Logger: a.log, Called: a.called, Kinds: otherKinds(),
 	}, nil
 }
 
@@ -124,7 +124,7 @@ func (a *app) sandbox(ctx context.Context) (*host.Engine, error) {
 		return a.engine, nil
 	}
 	engine, err := loader.NewEngine(ctx, &loader.Options{
-		CompileCommand: compileCommand(), Logger: a.log,
+		CompileCommand: compileCommand(), Logger: a.log, Kinds: otherKinds(),
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,9 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/loader"
 )
 
 // checkJSON is the verdict on a plugin file.
@@ -39,7 +42,8 @@ descriptions and schemas of its tools. Each tool is then called a few times, wit
 arguments and nothing granted: equal calls must end alike, keys of a request that it
 does not know must be ignored, and a caller who gives up must be let go. Errors keep
 the plugin, or a tool of it, from being used, and end the command with exit code 1;
-warnings do not.`,
+warnings do not. A plugin of another kind is loaded as the policy says, and nothing of
+it is called.`,
 		Args:              takes(1, 1, "one plugin or file"),
 		ValidArgsFunction: a.completePlugins,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,6 +66,12 @@ func (a *app) check(ctx context.Context, arg string) error {
 		return err
 	}
 	k := &checker{}
+	if p, err := a.otherPlugin(ctx, path, wasm); err != nil {
+		return err
+	} else if p != nil {
+		k.other(p)
+		return a.printCheck(k.verdict(path))
+	}
 	err = k.plugin(ctx, engine, wasm)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -70,6 +80,19 @@ func (a *app) check(ctx context.Context, arg string) error {
 		return err
 	}
 	return a.printCheck(k.verdict(path))
+}
+
+// otherPlugin opens a file that is written to another contract, under the operator's policy; nil:
+// it is not, or it is no module.
+func (a *app) otherPlugin(ctx context.Context, path string, wasm []byte) (*loader.Plugin, error) {
+	if facts, err := host.Inspect(wasm); err != nil || describes(facts) {
+		return nil, nil
+	}
+	c, err := a.openFile(ctx, path)
+	if err != nil || c.plugins[0].Kind == "" {
+		return nil, err
+	}
+	return &c.plugins[0], nil
 }
 
 // checkedFile is the file that is meant: itself, that of a folder, or that of a plugin's name.

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/conform"
+	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -79,6 +80,21 @@ func (k *checker) plugin(ctx context.Context, e *host.Engine, wasm []byte) error
 		k.warn("file", `no manifest is stamped in, so listing it runs it: "wasmagent build FILE"`)
 	}
 	return nil
+}
+
+// other checks a plugin of another contract, which was opened. Its operator has named and described
+// its tools, so no call of them is tried.
+func (k *checker) other(p *loader.Plugin) {
+	if p.Err != nil {
+		k.err("file", "%v", p.Err)
+	}
+	for _, err := range p.Withheld {
+		k.err("tool", "%v", err)
+	}
+	for _, t := range p.Manifest.Tools {
+		k.tools = append(k.tools, t.Name)
+		k.tool(t)
+	}
 }
 
 func (k *checker) tool(t abi.ToolSpec) {

@@ -56,7 +56,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, shape := range []any{outcome{}, progressEvent{}, agentProblem{}, sessionJSON{},
 		transcriptJSON{}, sessionVerifyJSON{}, reductionJSON{}, sessionChange{}, settingJSON{}, originJSON{}, problem{}, callJSON{}, blockJSON{}, pluginJSON{}, toolJSON{},
-		inspectJSON{}, linkJSON{}, memoryJSON{}, checkJSON{}, finding{}, demoJSON{}, demoCallJSON{},
+		inspectJSON{}, wantJSON{}, adoptJSON{}, linkJSON{}, memoryJSON{}, checkJSON{}, finding{}, demoJSON{}, demoCallJSON{},
 		versionJSON{}, engineJSON{},
 		compilingJSON{}, limitsJSON{}, progressJSON{}, pointerJSON{},
 		runJSON{}, waitJSON{}, recordJSON{}, failureJSON{}, pendingJSON{}, changeJSON{}, verifyJSON{},

@@ -19,12 +19,17 @@ import (
 // inspectJSON is a plugin with all that its file tells.
 type inspectJSON struct {
 	pluginJSON
-	Own     string       `json:"own_name,omitempty"` // what it calls itself, when not Name
-	Stamped bool         `json:"stamped"`
-	Needs   []string     `json:"needs"`
-	Imports []linkJSON   `json:"imports"`
-	Exports []linkJSON   `json:"exports"`
-	Memory  []memoryJSON `json:"memory"`
+	Own     string     `json:"own_name,omitempty"` // what it calls itself, when not Name
+	KindWhy string     `json:"kind_why,omitempty"`
+	Wants   []wantJSON `json:"kinds,omitempty"` // what each kind wants, of a file that is of none
+	Stamped bool       `json:"stamped"`
+	Needs   []string   `json:"needs"`
+	Imports []linkJSON `json:"imports"`
+	Exports []linkJSON `json:"exports"`
+	// Functions are the exports that can be tools once the policy says so.
+	Functions []string `json:"functions,omitempty"`
+
+	Memory []memoryJSON `json:"memory"`
 	// Road is how each call gets its fresh state, Blockers why not by a snapshot.
 	Road     host.Road `json:"road"`
 	Blockers []string  `json:"blockers"`
@@ -164,9 +169,17 @@ func readPlugin(path string) ([]byte, error) {
 func newInspectJSON(j pluginJSON, p *loader.Plugin, f *host.Facts, stamped bool) *inspectJSON {
 	out := &inspectJSON{
 		pluginJSON: j, Stamped: stamped, Needs: needsText(&p.Manifest.Needs),
-		Own:     ownName(p),
+		Own: ownName(p), KindWhy: p.KindWhy,
 		Imports: []linkJSON{}, Exports: []linkJSON{}, Memory: []memoryJSON{},
 		Road: f.Road, Blockers: append([]string{}, f.Blockers...),
+	}
+	switch {
+	case p.Kind != "":
+		out.Functions = slices.DeleteFunc(functionsOf(p.Kind, f), func(s string) bool { return s == "" })
+	case stamped || describes(f):
+		out.KindWhy = "it exports " + abi.ExportDescribe
+	default:
+		out.Wants = wants()
 	}
 	if p.Err != nil { // the tools that it would offer
 		for _, t := range p.Manifest.Tools {

@@ -38,17 +38,26 @@ func (j *inspectJSON) print(w io.Writer, c palette) error {
 	t.row("file", "%s", j.Path)
 	t.row("digest", "%s", j.Digest)
 	t.row("size", "%s", bytesText(j.Size))
+	t.row("kind", "%s", j.kindText())
 	for _, m := range j.Memory {
 		t.row("memory", "%s", m.text())
 	}
 	t.row("calls", "%s", j.roadText())
-	t.row("manifest", "%s", stampedText(j.Stamped))
+	if j.Kind == "" {
+		t.row("manifest", "%s", stampedText(j.Stamped))
+	}
+	if len(j.Functions) > 0 {
+		t.row("functions", "%s", strings.Join(j.Functions, ", "))
+	}
 	t.row("asks for", "%s", textOr(strings.Join(j.Needs, "; "), "nothing"))
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if j.Error != nil {
 		fmt.Fprintf(w, "\n%s %s\n", c.red("not offered:"), visible(j.Error.Message))
+		if j.Error.Hint != "" && j.Kind != "" {
+			fmt.Fprintf(w, "%s %s\n", c.dim("hint:"), oneLine(j.Error.Hint))
+		}
 	}
 	for _, text := range j.Withheld {
 		fmt.Fprintf(w, "\n%s %s\n", c.yellow("not offered:"), visible(text))
@@ -61,6 +70,18 @@ func (j *inspectJSON) print(w io.Writer, c palette) error {
 		return err
 	}
 	return printLinks(w, c, "exports", j.Exports)
+}
+
+// kindText says which contract the file is written to and why, or what each would want.
+func (j *inspectJSON) kindText() string {
+	if len(j.Wants) == 0 {
+		return textOr(j.Kind, ownKind) + ": " + j.KindWhy
+	}
+	text := "none that is known"
+	for _, w := range j.Wants {
+		text += fmt.Sprintf("; %s %s", w.Kind, w.Wants)
+	}
+	return text
 }
 
 // title is the plugin's name, its version, and what it calls itself.

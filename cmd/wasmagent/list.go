@@ -17,7 +17,7 @@ import (
 type pluginJSON struct {
 	Name    string     `json:"name"`
 	Version string     `json:"version,omitempty"`
-	Kind    string     `json:"kind,omitempty"`   // "server"; "" is a plugin
+	Kind    string     `json:"kind,omitempty"`   // "server", a plugin's other contract; "" is our own
 	Source  string     `json:"source,omitempty"` // a server's command or URL
 	Path    string     `json:"path"`             // of a server FILE:LINE of the policy
 	Digest  string     `json:"digest,omitempty"`
@@ -82,7 +82,7 @@ func (a *app) pluginJSON(c *catalog, i int) pluginJSON {
 	p := c.plugins[i]
 	j := pluginJSON{
 		Name: p.Name, Version: p.Manifest.Version, Path: p.Path, Digest: p.Digest, Size: p.Size,
-		Tools: []toolJSON{},
+		Kind: p.Kind, Tools: []toolJSON{},
 	}
 	for _, t := range p.Manifest.Tools {
 		if name := p.Prefix + t.Name; c.offers(i, name) {

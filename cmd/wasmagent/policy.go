@@ -27,7 +27,9 @@ func (a *app) openPolicy() (*policy.Policy, error) {
 		dirs = nil // a command that names a file needs none
 	}
 	protect := append(slices.Clone(dirs), a.ledgerPath())
-	return policy.Open(a.policyFile(), &policy.Options{Optional: a.configFile == "", Protect: protect})
+	return policy.Open(a.policyFile(), &policy.Options{
+		Optional: a.configFile == "", Protect: protect, Kinds: kindNames(),
+	})
 }
 
 func (a *app) policyFile() string {

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmagent/wasmagent/config"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/loader/extism"
 	"github.com/wasmagent/wasmagent/loader/mcp"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/policy"
@@ -268,7 +269,10 @@ func (a *app) hintOf(code int, err error) string {
 	var limit *host.LimitError
 	var trap *host.TrapError
 	var spec *loader.SpecError
+	var functions *extism.FunctionsError
 	switch {
+	case errors.As(err, &functions) && len(functions.Wrong) == 0:
+		return a.adoptHint(err)
 	case errors.As(err, &limit):
 		return "ask for less at a time, or set the plugin's limits in its section of the policy"
 	case errors.As(err, &trap) && code == exitHost:

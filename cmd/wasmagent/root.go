@@ -96,7 +96,7 @@ Start with "wasmagent demo" in a clone of the repository.`,
 	a.globalFlags(root)
 	root.AddCommand(a.demoCommand(), a.buildCommand(), a.listCommand(), a.inspectCommand(),
 		a.checkCommand(), a.callCommand(), a.runCommand(), a.chatCommand(), a.sessionsCommand(),
-		a.mcpCommand(), a.configCommand(), a.allowCommand(), a.revokeCommand(), a.lockCommand(),
+		a.mcpCommand(), a.configCommand(), a.adoptCommand(), a.allowCommand(), a.revokeCommand(), a.lockCommand(),
 		a.ledgerCommand(), a.versionCommand())
 	return root
 }

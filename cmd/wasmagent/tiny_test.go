@@ -128,6 +128,10 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 	"settings": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Needs: abi.Needs{Config: []abi.ValueNeed{{Name: "region"}}}}
 	},
+	"cat":     other(catCommand("wasi_snapshot_preview1")),
+	"old_cat": other(catCommand("wasi_unstable")),
+	"extism":  other(extismEcho),
+	"reactor": other(reactor),
 	"hollow": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{}}
 	},

@@ -24,6 +24,9 @@
 // [State.Spend] first, in pieces of at most [Chunk] where it is slow, so that the host can price it
 // and end the guest.
 //
+// [UnstableFunctions] are the same for guests that import from wasi_unstable, with the numbers and
+// structures of that time: where fd_seek counts from, filestats and subscriptions.
+//
 // # Time
 //
 // The monotonic clock is the engine's: it starts above zero and is one for all instances and calls.

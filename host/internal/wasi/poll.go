@@ -122,6 +122,8 @@ func (p *poll) descriptor(e *event, fd uint32) Errno {
 	switch {
 	case !ok, (st == stdin) != (e.kind == eventRead):
 		return Badf
+	case st == stdin && len(p.state.Stdin) > 0:
+		e.room = uint64(len(p.state.Stdin))
 	case st == stdin:
 		e.flags = hangup
 	default:

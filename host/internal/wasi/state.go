@@ -16,6 +16,8 @@ type State struct {
 	Args []string
 	Env  []string // NAME=value
 
+	Stdin []byte // what is still to be read
+
 	Stdout io.Writer // nil discards; must not keep the bytes, which are the guest's memory
 	Stderr io.Writer
 

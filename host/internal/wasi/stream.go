@@ -108,12 +108,26 @@ func fdRead(s *State, st stream, mem api.Memory, p []uint64) Errno {
 	if st != stdin {
 		return Badf
 	}
-	if _, e := Vectors(mem, p[1], p[2], s.spend); e != Success {
+	vecs, e := Vectors(mem, p[1], p[2], s.spend)
+	if e != Success {
 		return e
 	}
-	if !mem.WriteUint32Le(uint32(p[3]), 0) {
+	result, ok := View(mem, p[3], 4)
+	if !ok {
 		return Fault
 	}
+	read := 0
+	for ; len(vecs) > 0 && len(s.Stdin) > 0; vecs = vecs[VectorSize:] {
+		b, ok := mem.Read(le.Uint32(vecs), le.Uint32(vecs[4:]))
+		if !ok {
+			break // the vectors lie in memory that was just written
+		}
+		s.spend(min(len(b), len(s.Stdin)))
+		n := copy(b, s.Stdin)
+		s.Stdin = s.Stdin[n:]
+		read += n
+	}
+	le.PutUint32(result, uint32(read))
 	return Success
 }
 

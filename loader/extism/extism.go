@@ -1,0 +1,132 @@
+package extism
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/loader"
+)
+
+// Options of New. Nil and zero fields are the documented defaults.
+type Options struct {
+	// Functions are what plugins may import beside Extism's own, such as those of
+	// extism:host/user.
+	Functions []host.Function
+}
+
+// New makes the kind "extism", for loader.Options.Kinds.
+func New(opts *Options) loader.Kind {
+	d := &host.Dialect{
+		Name: "extism", Imports: functions(), NewState: newState,
+		Initialize: []string{"_initialize", "__wasm_call_ctors", "hs_init"},
+	}
+	if opts != nil {
+		d.Imports = append(d.Imports, opts.Functions...)
+	}
+	return &kind{d}
+}
+
+type kind struct{ dialect *host.Dialect }
+
+func (k *kind) Name() string              { return k.dialect.Name }
+func (k *kind) Dialects() []*host.Dialect { return []*host.Dialect{k.dialect} }
+
+// Recognize implements loader.Kind.
+func (k *kind) Recognize(f *host.Facts) string {
+	for _, im := range f.Imports {
+		if strings.HasPrefix(im.Module, "extism:") {
+			return "it imports from " + im.Module
+		}
+	}
+	return ""
+}
+
+// FunctionsError is a policy that does not say which functions of a plugin are tools, or names some
+// that cannot be.
+type FunctionsError struct {
+	Wrong []string // what is wrong with those it names
+	Have  []string // the functions that can be tools
+}
+
+func (e *FunctionsError) Error() string {
+	have := "it exports no function that could be one"
+	if len(e.Have) > 0 {
+		have = "it exports " + strings.Join(e.Have, ", ")
+	}
+	if len(e.Wrong) > 0 {
+		return strings.Join(e.Wrong, "; ") + ": " + have
+	}
+	return "an Extism plugin does not describe its functions, and no policy says which are tools: " + have
+}
+
+// Compile implements loader.Kind.
+func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *loader.Plugin,
+	d *loader.Decision) (loader.Module, error) {
+	facts, err := host.Inspect(wasm)
+	if err != nil {
+		return nil, err
+	}
+	m := &module{functions: map[string]loader.Function{}}
+	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
+	if err := m.declare(facts, d.Functions); err != nil {
+		return nil, err
+	}
+	policy := d.Host
+	policy.Dialect = k.dialect
+	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// declare makes tools of the functions that the policy names.
+func (m *module) declare(f *host.Facts, declared []loader.Function) error {
+	have := callable(f)
+	wrong := &FunctionsError{Have: have}
+	for _, fn := range declared {
+		if fn.Export == "" {
+			fn.Export = fn.Tool.Name
+		}
+		if !slices.Contains(have, fn.Export) {
+			wrong.Wrong = append(wrong.Wrong, fmt.Sprintf("no function %q", fn.Export))
+		}
+		if fn.Args != nil || fn.Stdin != "" {
+			wrong.Wrong = append(wrong.Wrong, fmt.Sprintf("tool %q has args or stdin, which are a command's",
+				fn.Tool.Name))
+		}
+		if fn.Text && fn.Tool.InputSchema == "" {
+			fn.Tool.InputSchema = textSchema
+		}
+		m.functions[fn.Tool.Name] = fn
+		m.manifest.Tools = append(m.manifest.Tools, fn.Tool)
+	}
+	if len(declared) == 0 || len(wrong.Wrong) > 0 {
+		return wrong
+	}
+	return nil
+}
+
+// textSchema is the input schema of a function that takes one string, where the policy has none.
+const textSchema = `{"type":"object","additionalProperties":false,"required":["input"],` +
+	`"properties":{"input":{"type":"string"}}}`
+
+// runtimes are exports that a language's run-time has, not a tool.
+var runtimes = []string{"_initialize", "__wasm_call_ctors", "asyncify_get_state",
+	"asyncify_stop_rewind", "asyncify_stop_unwind"}
+
+// callable lists the functions that Extism can call: without parameters, and with a number of 32
+// bits for a result, or none.
+func callable(f *host.Facts) (names []string) {
+	for _, e := range f.Exports {
+		if e.Kind == "func" && (e.Type == "() -> i32" || e.Type == "() -> ()") &&
+			!slices.Contains(runtimes, e.Name) {
+			names = append(names, abi.CleanText(e.Name, 80))
+		}
+	}
+	slices.Sort(names)
+	return names
+}

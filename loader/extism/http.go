@@ -1,0 +1,75 @@
+package extism
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host/egress"
+)
+
+// maxRequest is how long the JSON of a request may be, in bytes, without its body.
+const maxRequest = 1 << 20
+
+// request is what a guest says of a request.
+type request struct {
+	URL     string            `json:"url"`
+	Method  string            `json:"method"`
+	Headers map[string]string `json:"headers"`
+}
+
+// httpRequest sends a request through the policy's rules.
+func (c *call) httpRequest() {
+	asked, body := c.text(c.stack[0]), c.text(c.stack[1])
+	c.status, c.headers = 0, nil
+	if len(asked) > maxRequest {
+		c.broken("a request of %d bytes, more than %d", len(asked), maxRequest)
+	}
+	var q request
+	if err := json.Unmarshal(asked, &q); err != nil {
+		c.Fail(&abi.Failure{Message: "http_request: the request cannot be read: " + err.Error(),
+			Permanent: true})
+	}
+	req := &egress.Request{URL: q.URL, Method: strings.ToUpper(q.Method), Body: slices.Clone(body)}
+	if req.Method == "" {
+		req.Method = "GET"
+	}
+	for name, value := range q.Headers {
+		req.Headers = append(req.Headers, egress.Header{Name: name, Value: value})
+	}
+	c.mem.release(c.stack[0])
+	c.mem.release(c.stack[1])
+	c.stack[0] = 0
+	resp, err := c.HTTP(req)
+	if err != nil {
+		c.Fail(failed("http_request", err))
+	}
+	c.status, c.headers = resp.Status, headersJSON(resp.Headers)
+	if len(resp.Body) > 0 {
+		c.stack[0] = c.put(resp.Body)
+	}
+}
+
+// headersJSON is an object of the headers, with lower-case names and the values of each joined.
+func headersJSON(list []egress.Header) []byte {
+	all := map[string]string{}
+	for _, h := range list {
+		name := strings.ToLower(h.Name)
+		if old, ok := all[name]; ok {
+			h.Value = old + "," + h.Value
+		}
+		all[name] = h.Value
+	}
+	b, _ := json.Marshal(all) // strings always have a form
+	return b
+}
+
+func (c *call) httpStatus() { c.stack[0] = uint64(uint32(c.status)) }
+
+func (c *call) httpHeaders() {
+	c.stack[0] = 0
+	if c.status != 0 {
+		c.stack[0] = c.put(c.headers)
+	}
+}

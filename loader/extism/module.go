@@ -1,0 +1,148 @@
+package extism
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/transcode"
+	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/plugins"
+)
+
+// module is a plugin whose functions are tools.
+type module struct {
+	guest     *host.Module
+	manifest  abi.Manifest
+	functions map[string]loader.Function // by tool
+}
+
+func (m *module) Manifest() abi.Manifest          { return m.manifest }
+func (m *module) Size() int64                     { return m.guest.Size() }
+func (m *module) Close(ctx context.Context) error { return m.guest.Close(ctx) }
+
+// Call implements loader.Module.
+func (m *module) Call(ctx context.Context, call *plugins.Call, obs *host.Observer) (
+	out plugins.Output, stats host.CallStats, err error) {
+	fn, ok := m.functions[call.Tool]
+	if !ok {
+		return out, stats, fmt.Errorf("no function of the name %q", call.Tool)
+	}
+	input := []byte(call.Input)
+	if fn.Text {
+		if input, err = onlyText(call.Input); err != nil {
+			return out, stats, err
+		}
+	}
+	answer, stats, err := run(ctx, m.guest, fn.Export, input, obs)
+	if err != nil {
+		return out, stats, err
+	}
+	out, err = output(answer)
+	return out, stats, err
+}
+
+// run calls a function with an input and gives its output, a copy.
+func run(ctx context.Context, guest *host.Module, export string, input []byte, obs *host.Observer) (
+	output []byte, stats host.CallStats, err error) {
+	var problem error
+	entry := &host.Entry{
+		Export: export,
+		Ready: func(s host.State) {
+			st := s.(*state)
+			st.mem.max = int64(len(st.mem.arena)) + 2*int64(len(input)) + minBlock
+			st.input, problem = st.mem.put(input)
+			st.inputLength = uint64(len(input))
+		},
+		Keep: func(r *host.Returned) bool { return report(r) == nil },
+	}
+	ret, stats, err := guest.Run(ctx, entry, obs)
+	if err = errors.Join(err, problem); problem != nil {
+		return nil, stats, err
+	}
+	s, _ := ret.State.(*state)
+	if exit, ok := errors.AsType[*host.ExitError](err); ok && s != nil {
+		switch {
+		case exit.Code != 0:
+			return nil, stats, &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code),
+				Message: said(s, fmt.Sprintf("exited with code %d", exit.Code))}
+		case s.answered:
+			err = nil
+		}
+	}
+	if err == nil {
+		err = report(&ret)
+	}
+	if err != nil {
+		return nil, stats, err
+	}
+	b, ok := s.mem.view(s.output, s.outLen)
+	if !ok {
+		return nil, stats, &host.ContractError{Detail: "extism: its output is not in its memory"}
+	}
+	return bytes.Clone(b), stats, nil
+}
+
+// report is the guest's own report that it failed, if it made one.
+func report(r *host.Returned) error {
+	s := r.State.(*state)
+	if code := int32(r.Result); code != 0 {
+		return &abi.Failure{Code: fmt.Sprintf("code_%d", code),
+			Message: said(s, fmt.Sprintf("returned %d, without an error text", code))}
+	}
+	if s.failure != 0 {
+		return &abi.Failure{Message: said(s, "set an empty error")}
+	}
+	return nil
+}
+
+// said is the text of the guest's error, or what stands in for it.
+func said(s *state, silent string) string {
+	if b := s.mem.block(s.failure); len(b) > 0 {
+		return string(b)
+	}
+	return silent
+}
+
+// onlyText is the one string among arguments.
+func onlyText(input json.RawMessage) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(input, &fields)
+	var text string
+	for _, raw := range fields {
+		if err == nil {
+			err = json.Unmarshal(raw, &text)
+		}
+	}
+	if err == nil && len(fields) != 1 {
+		err = fmt.Errorf("the function takes one string, and there are %d arguments", len(fields))
+	}
+	if err != nil {
+		return nil, &plugins.ToolError{Kind: plugins.ErrInvalidInput, Err: err}
+	}
+	return []byte(text), nil
+}
+
+// output gives a guest's output its JSON form: JSON is taken as it is, any other text as a string.
+func output(b []byte) (plugins.Output, error) {
+	switch {
+	case len(b) == 0:
+		return plugins.Output{Value: json.RawMessage(`""`)}, nil
+	case !utf8.Valid(b):
+		return plugins.Output{}, &plugins.ToolError{Kind: plugins.ErrOutputSerialization,
+			Err: &transcode.NoJSONError{Path: "$", Detail: "the output is not UTF-8"}}
+	}
+	if json.Valid(b) {
+		if packed, err := transcode.AppendMsgpack(nil, b); err == nil { // under our limits
+			value, err := transcode.AppendJSON(nil, packed)
+			return plugins.Output{Value: value}, err
+		}
+	}
+	text, err := json.Marshal(string(b))
+	return plugins.Output{Value: text}, err
+}
