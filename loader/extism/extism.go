@@ -14,7 +14,7 @@ import (
 // Options of New. Nil and zero fields are the documented defaults.
 type Options struct {
 	// Functions are what plugins may import beside Extism's own, such as those of
-	// extism:host/user.
+	// extism:host/user. Offsets that they get and give are of blocks: see Read, Write and Free.
 	Functions []host.Function
 }
 
@@ -27,7 +27,22 @@ func New(opts *Options) loader.Kind {
 	if opts != nil {
 		d.Imports = append(d.Imports, opts.Functions...)
 	}
+	d.Check = func(f *host.Facts) []string { return remedy(f, d.Imports) }
 	return &kind{d}
+}
+
+// remedy says what to do about functions that neither Extism nor WASI has.
+func remedy(f *host.Facts, have []host.Function) []string {
+	for _, im := range f.Imports {
+		if im.Module != env && !strings.HasPrefix(im.Module, "wasi_") &&
+			!slices.ContainsFunc(have, func(h host.Function) bool {
+				return h.Module == im.Module && h.Name == im.Name
+			}) {
+			return []string{"functions of its own host are given to it by the program that loads it " +
+				"(extism.Options.Functions)"}
+		}
+	}
+	return nil
 }
 
 type kind struct{ dialect *host.Dialect }

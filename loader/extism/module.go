@@ -60,10 +60,13 @@ func run(ctx context.Context, guest *host.Module, export string, input []byte, o
 	s, _ := ret.State.(*state)
 	if exit, ok := errors.AsType[*host.ExitError](err); ok {
 		return nil, stats, &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code),
-			Message: said(s, fmt.Sprintf("exited with code %d", exit.Code))}
+			Message: said(s, exit.Error())}
 	}
 	if err == nil {
 		err = verdict(&ret, export)
+	}
+	if silent, ok := errors.AsType[*host.ExitError](err); ok {
+		silent.Stderr = stats.Stderr
 	}
 	if err != nil {
 		return nil, stats, err
