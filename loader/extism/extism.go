@@ -2,11 +2,13 @@ package extism
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 )
@@ -60,6 +62,10 @@ func (k *kind) Recognize(f *host.Facts) string {
 	return ""
 }
 
+// errLinked is a manifest of several modules.
+var errLinked = errors.New("its manifest links several modules, which only Extism's own engine " +
+	`does: engine = "extism-sdk" in its policy`)
+
 // FunctionsError is a policy that does not say which functions of a plugin are tools, or names some
 // that cannot be.
 type FunctionsError struct {
@@ -85,13 +91,30 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 	if err != nil {
 		return nil, err
 	}
-	m := &module{functions: map[string]loader.Function{}}
+	said, err := manifestOf(wasm)
+	if err != nil {
+		return nil, err
+	}
+	m := &module{functions: map[string]loader.Function{}, maxVarBytes: said.maxVarBytes(),
+		maxResponse: said.maxResponse()}
 	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
 	if err := m.declare(facts, d.Functions); err != nil {
 		return nil, err
 	}
 	policy := d.Host
 	policy.Dialect = k.dialect
+	if said != nil {
+		if len(said.Wasm) > 1 {
+			return nil, errLinked
+		}
+		m.manifest.Needs = said.needs()
+		said.lower(&policy)
+	}
+	// What was said is held against the same limits as any plugin's word.
+	m.manifest, err = abihost.ParseManifest(abi.AppendManifest(nil, &m.manifest))
+	if err != nil {
+		return nil, err
+	}
 	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {
 		return nil, err
 	}

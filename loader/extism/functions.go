@@ -26,6 +26,7 @@ type state struct {
 	vars           map[string][]byte
 	varBytes       int
 	maxVarBytes    int
+	maxResponse    int64 // bytes of a body
 	status         int // of the last response
 	headers        []byte
 }

@@ -51,6 +51,10 @@ func (c *call) httpRequest() {
 	if err != nil {
 		c.Fail(failed("http_request", err))
 	}
+	if size := int64(len(resp.Body)); size > c.maxResponse {
+		c.Fail(tooLarge("http_request: a response of %d bytes, and the plugin's manifest has %d for one",
+			size, c.maxResponse))
+	}
 	c.status, c.headers = resp.Status, headersJSON(resp.Headers)
 	if len(resp.Body) > 0 {
 		c.stack[0] = c.put(resp.Body)

@@ -20,6 +20,9 @@ type module struct {
 	guest     *host.Module
 	manifest  abi.Manifest
 	functions map[string]loader.Function // by tool
+
+	maxVarBytes int   // of a call's variables
+	maxResponse int64 // bytes of a response's body
 }
 
 func (m *module) Manifest() abi.Manifest          { return m.manifest }
@@ -39,7 +42,7 @@ func (m *module) Call(ctx context.Context, call *plugins.Call, obs *host.Observe
 			return out, stats, err
 		}
 	}
-	answer, stats, err := run(ctx, m.guest, fn.Export, input, obs)
+	answer, stats, err := m.run(ctx, fn.Export, input, obs)
 	if err != nil {
 		return out, stats, err
 	}
@@ -48,15 +51,15 @@ func (m *module) Call(ctx context.Context, call *plugins.Call, obs *host.Observe
 }
 
 // run calls a function with an input and gives its output, a copy.
-func run(ctx context.Context, guest *host.Module, export string, input []byte, obs *host.Observer) (
+func (m *module) run(ctx context.Context, export string, input []byte, obs *host.Observer) (
 	output []byte, stats host.CallStats, err error) {
 	entry := &host.Entry{
 		Export: export,
-		Ready:  func(g *host.Guest) error { return ready(g, input) },
+		Ready:  func(g *host.Guest) error { return m.ready(g, input) },
 		Exits:  true,
 		Keep:   func(r *host.Returned) bool { return verdict(r, export) == nil },
 	}
-	ret, stats, err := guest.Run(ctx, entry, obs)
+	ret, stats, err := m.guest.Run(ctx, entry, obs)
 	s, _ := ret.State.(*state)
 	if exit, ok := errors.AsType[*host.ExitError](err); ok {
 		return nil, stats, &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code),
@@ -76,7 +79,7 @@ func run(ctx context.Context, guest *host.Module, export string, input []byte, o
 }
 
 // ready puts the input where the guest finds it.
-func ready(g *host.Guest, input []byte) error {
+func (m *module) ready(g *host.Guest, input []byte) error {
 	if most := g.Limits().Request; int64(len(input)) > most {
 		return &host.LimitError{Limit: "request", Max: most, Asked: int64(len(input))}
 	}
@@ -86,6 +89,7 @@ func ready(g *host.Guest, input []byte) error {
 		c.input, err = c.mem.put(input, &c.bounds)
 	}
 	c.inputLength = uint64(len(input))
+	c.maxVarBytes, c.maxResponse = m.maxVarBytes, m.maxResponse
 	return err
 }
 
