@@ -27,18 +27,15 @@ type state struct {
 	varBytes       int
 	maxVarBytes    int
 	maxResponse    int64 // bytes of a body
-	status         int // of the last response
+	status         int   // of the last response
 	headers        []byte
 }
 
 func newState() host.State { return &state{mem: newMemory(), maxVarBytes: MaxVariables} }
 
-// Fork implements host.State. What an output, an error or a response was is a matter of the call.
+// Fork implements host.State.
 func (s *state) Fork() host.State {
-	return &state{
-		mem: s.mem.fork(), vars: maps.Clone(s.vars), varBytes: s.varBytes,
-		maxVarBytes: s.maxVarBytes,
-	}
+	return &state{mem: s.mem.fork(), vars: maps.Clone(s.vars), varBytes: s.varBytes}
 }
 
 // call is a function's call by a guest.

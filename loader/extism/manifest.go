@@ -25,7 +25,7 @@ const MaxModules = 16
 // manifest is what an Extism manifest says. All of it is the plugin's own word: it asks, lowers the
 // policy's limits, and gives defaults.
 type manifest struct {
-	Wasm         []linked            `json:"wasm"`
+	Wasm         []linked          `json:"wasm"`
 	Memory       *manifestMemory   `json:"memory,omitempty"`
 	Config       map[string]string `json:"config,omitempty"`
 	AllowedHosts []string          `json:"allowed_hosts,omitempty"`

@@ -83,13 +83,15 @@ func (m *module) ready(g *host.Guest, input []byte) error {
 	if most := g.Limits().Request; int64(len(input)) > most {
 		return &host.LimitError{Limit: "request", Max: most, Asked: int64(len(input))}
 	}
+	s := g.State().(*state)
+	// An output, an error or a response while loading were none of this call's.
+	*s = state{mem: s.mem, vars: s.vars, varBytes: s.varBytes,
+		maxVarBytes: m.maxVarBytes, maxResponse: m.maxResponse, inputLength: uint64(len(input))}
 	c := enter(g, nil)
 	err := c.mem.settle(&c.bounds)
 	if err == nil {
-		c.input, err = c.mem.put(input, &c.bounds)
+		s.input, err = c.mem.put(input, &c.bounds)
 	}
-	c.inputLength = uint64(len(input))
-	c.maxVarBytes, c.maxResponse = m.maxVarBytes, m.maxResponse
 	return err
 }
 
