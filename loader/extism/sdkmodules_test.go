@@ -172,10 +172,16 @@ func TestSDKModules(t *testing.T) {
 			t.Errorf("no case calls %s", name)
 		}
 	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "extism.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range sdkCases {
 		t.Run(c.file, func(t *testing.T) {
 			got, why, err := c.call(t, dir)
-			t.Logf("%s; %s %v", why, got, err)
+			if row := c.row(why); !strings.Contains(string(page), row) {
+				t.Errorf("docs/extism.md has no\n%s", row)
+			}
 			switch {
 			case c.fail && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("%s %v, want an error with %s", got, err, c.want)
@@ -205,4 +211,16 @@ func (c *sdkCase) call(t *testing.T, dir string) (got, why string, err error) {
 }
 
 var _ = kv.Open
-var _ = os.ReadFile
+
+// row is what the page says of a case.
+func (c *sdkCase) row(why string) string {
+	result := "`" + c.want + "`"
+	if c.fail {
+		result = "fails: " + result
+	}
+	call := c.export
+	if c.input != "" {
+		call += "(" + c.input + ")"
+	}
+	return fmt.Sprintf("| %s | %s | `%s` | %s | %s |", c.file, why, call, c.policy, result)
+}
