@@ -25,8 +25,8 @@
 //
 // # Manifests
 //
-// An Extism manifest, NAME.extism.json beside other plugins or manifest.json in a folder of its own,
-// is a plugin: one module of its main module and of itself, over which its digest goes. What it
+// An Extism manifest, NAME.extism.json beside other plugins or manifest.json in a folder of its
+// own, is a plugin: one module of its main module and of itself, over which its digest goes. What it
 // wishes for are needs, which it is not given; its limits count where they are lower than the
 // policy's; its config are defaults.
 package extism

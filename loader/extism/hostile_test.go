@@ -2,6 +2,7 @@ package extism_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -368,4 +369,37 @@ type gone struct{ cancel context.CancelFunc }
 func (g gone) Do(context.Context, *egress.Request) (*egress.Response, error) {
 	g.cancel()
 	return nil, context.Canceled
+}
+
+// Blocks count among what all guests may have together, and are given back with the call.
+func TestBlocksOfAllGuests(t *testing.T) {
+	kind := extism.New(nil)
+	e, err := host.New(t.Context(), &host.Config{Memory: 8 << 20, Dialects: kind.Dialects()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(context.Background())
+	wasm := guest(map[string]body{
+		"some": func(k *kit) asm.Instr { return k.do("alloc", 4<<20) + drop },
+		"more": func(k *kit) asm.Instr { return k.do("alloc", 8<<20) + drop },
+	})
+	d, err := loader.OpenFile(t.Context(), write(t, t.TempDir(), "p.wasm", wasm), &loader.Options{
+		Engine: e, Kinds: []loader.Kind{kind}, CacheDir: t.TempDir(), StateDir: t.TempDir(),
+		Policies: everybody{loader.Decision{Functions: functionsOf("some", "more")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	only(t, d)
+	for range 5 {
+		if _, err := invoke(t.Context(), d, "some", ""); err != nil {
+			t.Error(err)
+		}
+		_, err := invoke(t.Context(), d, "more", "")
+		limit, ok := errors.AsType[*host.LimitError](err)
+		if !ok || limit.Limit != "total" || plugins.FaultOf(err) != plugins.FaultHost {
+			t.Errorf("%v, want the limit of all guests", err)
+		}
+	}
 }
