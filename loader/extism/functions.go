@@ -125,7 +125,7 @@ func (c *call) at(offset, size uint64) []byte {
 
 func (c *call) alloc() {
 	size := c.stack[0]
-	c.Charge(int(min(size, 1<<32)))
+	c.Charge(int(min(size, host.MaxMemory)))
 	at, err := c.mem.alloc(size, &c.bounds)
 	if err != nil {
 		c.End(err)

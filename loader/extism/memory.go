@@ -98,16 +98,16 @@ func (m *memory) grow(c int, b *bounds) (at uint64, err error) {
 		return 0, broken("more than %d bytes of blocks", b.bytes)
 	}
 	at = uint64(len(m.arena))
-	return at, m.extend(int(room), b)
+	return at, m.extend(room, b)
 }
 
 // extend adds zeros to the arena.
-func (m *memory) extend(n int, b *bounds) error {
-	if err := b.claim(int64(n)); err != nil {
+func (m *memory) extend(n int64, b *bounds) error {
+	if err := b.claim(n); err != nil {
 		return err
 	}
 	m.arena = append(m.arena, make([]byte, n)...)
-	m.claimed += n
+	m.claimed += int(n)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (m *memory) reach(at, size uint64, b *bounds) ([]byte, error) {
 		return nil, broken("%d bytes at offset %d are not in its memory of %d bytes", size, at, have)
 	}
 	if end := (at + size + minBlock - 1) / minBlock * minBlock; end > have {
-		if err := m.extend(int(end-have), b); err != nil {
+		if err := m.extend(int64(end-have), b); err != nil {
 			return nil, err
 		}
 	}
