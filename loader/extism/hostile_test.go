@@ -184,8 +184,8 @@ var hostile = []struct {
 			k.do("alloc", extism.MaxRequestBody)) + drop
 	}, want: "handler (failed): denied: http_request: the operator has not granted http"},
 	{name: "a loop", run: func(*kit) asm.Instr { return asm.Loop(asm.Br(0)) },
-		give: func(p *host.Policy) { p.Limits.Time = 20 * time.Millisecond },
-		want: "handler (limit.time): exceeded its time limit of 20ms"},
+		give: func(p *host.Policy) { p.Limits.Time = 300 * time.Millisecond },
+		want: "handler (limit.time): exceeded its time limit of 300ms"},
 	{name: "a loop of kernel calls", run: func(k *kit) asm.Instr {
 		return asm.Loop(k.do("input_length"), drop, asm.Br(0))
 	}, give: func(p *host.Policy) { p.Limits.Fuel = 1_000_000 }, want: "(limit.fuel)"},
@@ -266,7 +266,7 @@ func TestHostileLoads(t *testing.T) {
 	for _, tt := range hostileLoads {
 		t.Run(tt.name, func(t *testing.T) {
 			d := loader.Decision{}
-			d.Host.Limits.Load = 50 * time.Millisecond
+			d.Host.Limits.Load = 500 * time.Millisecond
 			wasm := guest(map[string]body{"_initialize": func(k *kit) asm.Instr {
 				return tt.init(k)
 			}})
