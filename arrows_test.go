@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
-	"loader/extism":       {"abi", "abi/transcode", "host", "host/egress", "loader", "plugins"},
+	"loader/extism":       {"abi", "abi/abihost", "abi/transcode", "host", "host/egress", "loader", "plugins"},
 	"loader/wasicmd":      {"abi", "host", "loader", "plugins"},
 	"loader/mcp":          {"abi", "abi/transcode", "host/egress", "plugins"},
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},

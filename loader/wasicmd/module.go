@@ -37,7 +37,7 @@ func (m *module) Call(ctx context.Context, call *plugins.Call, obs *host.Observe
 		return out, stats, err
 	}
 	ret, stats, err := m.guest.Run(ctx, &host.Entry{
-		Export: start, Args: append([]string{m.name}, args...), Stdin: stdin, Stdout: true,
+		Export: start, Args: append([]string{m.name}, args...), Stdin: stdin, Stdout: true, Exits: true,
 	}, obs)
 	if exit, ok := errors.AsType[*host.ExitError](err); ok {
 		if exit.Stderr != "" {
