@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
-	"loader/extism":       {"abi", "abi/transcode", "host", "host/egress", "loader", "plugins"},
+	"loader/extism":       {"abi", "abi/abihost", "abi/transcode", "host", "host/egress", "loader", "plugins"},
 	"loader/mcp":          {"abi", "abi/transcode", "plugins"},
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"host/internal/mount": {"host/internal/wasi"},
