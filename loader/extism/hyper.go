@@ -120,11 +120,17 @@ func (k *hyperKind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p 
 
 // hyperModule is a plugin that tells its tools.
 type hyperModule struct {
-	guest     *host.Module
-	version   *hyperVersion
-	manifest  abi.Manifest
-	unfit     []loader.Unfit
-	originals map[string]string // the plugin's names for its tools, by those that are offered
+	guest    *host.Module
+	version  *hyperVersion
+	manifest abi.Manifest
+	unfit    []loader.Unfit
+	tools    map[string]hyperTool // by the names that are offered
+}
+
+// hyperTool is what a call of a tool has to know.
+type hyperTool struct {
+	original  string // what the plugin calls it
+	described bool   // it has an output schema
 }
 
 func (m *hyperModule) Manifest() abi.Manifest          { return m.manifest }

@@ -79,7 +79,7 @@ func checkInput(input json.RawMessage) error {
 // Call implements loader.Module.
 func (m *hyperModule) Call(ctx context.Context, call *plugins.Call, obs *host.Observer) (
 	out plugins.Output, stats host.CallStats, err error) {
-	original, ok := m.originals[call.Tool]
+	tool, ok := m.tools[call.Tool]
 	if !ok {
 		return out, stats, fmt.Errorf("no tool of the name %q", call.Tool)
 	}
@@ -88,15 +88,11 @@ func (m *hyperModule) Call(ctx context.Context, call *plugins.Call, obs *host.Ob
 			return out, stats, &plugins.ToolError{Kind: plugins.ErrInvalidInput, Err: err}
 		}
 	}
-	input := m.version.callInput(original, call)
+	input := m.version.callInput(tool.original, call)
 	answer, stats, err := run(ctx, m.guest, m.version.call, input, obs)
 	if err != nil {
 		return out, stats, err
 	}
-	described := false
-	for _, t := range m.manifest.Tools {
-		described = described || t.Name == call.Tool && t.OutputSchema != ""
-	}
-	out, err = readResult(answer, described)
+	out, err = readResult(answer, tool.described)
 	return out, stats, err
 }

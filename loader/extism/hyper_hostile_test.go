@@ -34,8 +34,14 @@ func TestHyperHostileList(t *testing.T) {
 		{"hangs", "describe: exceeded its time limit for loading, 50ms (limits.load)",
 			func(*hyperGuest) asm.Instr { return asm.Loop(asm.Br(0)) }},
 		{"traps", "describe: ", func(*hyperGuest) asm.Instr { return asm.Unreachable }},
-		{"fails", `describe: it reported: "returned 1, without an error text"`,
+		{"fails", `describe: it failed: "returned 1, without an error text"`,
 			func(*hyperGuest) asm.Instr { return asm.Seq(asm.I32Const(1), asm.Return) }},
+		{"asks for a page", `describe: it failed: "http_request: `, func(g *hyperGuest) asm.Instr {
+			const request = `{"url":"https://example.com"}`
+			return asm.Seq(g.begin(asm.I64Const(int64(len(request)))),
+				g.put(g.text(request), len(request)), asm.LocalGet(block), asm.I64Const(0),
+				asm.Call(g.http), asm.Drop)
+		}},
 		{"silent", "manifest: describe: ", func(*hyperGuest) asm.Instr { return asm.Nop }},
 		{"no JSON", "manifest: describe: at byte 0: not JSON", says("tools")},
 		{"an array", "manifest: describe: want an object, have an array", says(`[]`)},
@@ -55,7 +61,8 @@ func TestHyperHostileList(t *testing.T) {
 		if c.name == "hangs" {
 			limits.Load = 50 * time.Millisecond
 		}
-		d := openHyper(t, g.Bytes(), &loader.Decision{Host: host.Policy{Limits: limits}})
+		d := openHyper(t, g.Bytes(), &loader.Decision{Host: host.Policy{
+			Limits: limits, Grants: host.Grants{HTTP: noHTTP{}}}})
 		err := d.Plugins()[0].Err
 		if _, ok := errors.AsType[*loader.LoadError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

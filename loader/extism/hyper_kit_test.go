@@ -20,8 +20,8 @@ import (
 // hyperGuest is a plugin for Extism in the making, in assembler.
 type hyperGuest struct {
 	*asm.Module
-	alloc, storeU8, storeU64, outputSet, inputLength, inputU8, random asm.FuncIndex
-	data                                                              int32
+	alloc, storeU8, storeU64, outputSet, inputLength, inputU8, http, random asm.FuncIndex
+	data                                                                    int32
 }
 
 func newHyperGuest() *hyperGuest {
@@ -35,6 +35,7 @@ func newHyperGuest() *hyperGuest {
 		outputSet:   m.ImportFunc(env, "output_set", "i64 i64"),
 		inputLength: m.ImportFunc(env, "input_length", "-> i64"),
 		inputU8:     m.ImportFunc(env, "input_load_u8", "i64 -> i32"),
+		http:        m.ImportFunc(env, "http_request", "i64 i64 -> i64"),
 		random:      m.ImportFunc("wasi_snapshot_preview1", "random_get", "i32 i32 -> i32"),
 		data:        64,
 	}

@@ -61,7 +61,7 @@ func notListed(ctx context.Context, err error) error {
 		}
 	}
 	if f, ok := errors.AsType[*abi.Failure](err); ok {
-		err = fmt.Errorf("it reported: %q", abi.CleanText(f.Message, abi.MaxTextChars))
+		err = fmt.Errorf("it failed: %q", abi.CleanText(f.Message, abi.MaxTextChars))
 	}
 	return &host.LoadError{Stage: "describe", Err: err}
 }
@@ -84,12 +84,12 @@ func (m *hyperModule) take(name string, answer []byte) error {
 	}
 	o := offer{room: abi.MaxManifestBytes - manifestSpare, schemas: abi.MaxSchemaBytes}
 	o.read(list)
-	m.unfit, m.originals = o.unfit, o.originals
-	if len(o.tools) == 0 && len(o.unfit) > 0 {
+	m.unfit, m.tools = o.unfit, o.calls
+	if len(o.specs) == 0 && len(o.unfit) > 0 {
 		return fmt.Errorf("none of its tools can be offered: %q: %s", o.unfit[0].Tool, o.unfit[0].Detail)
 	}
 	// The limits and the cleaning are those that a manifest of this project's own has.
-	raw := abi.AppendManifest(nil, &abi.Manifest{Name: name, ABI: abi.Version, Tools: o.tools})
+	raw := abi.AppendManifest(nil, &abi.Manifest{Name: name, ABI: abi.Version, Tools: o.specs})
 	m.manifest, err = abihost.ParseManifest(raw)
 	return err
 }
@@ -97,9 +97,9 @@ func (m *hyperModule) take(name string, answer []byte) error {
 // offer is what becomes of a plugin's tools.
 type offer struct {
 	room, schemas int // bytes that are left
-	tools         []abi.ToolSpec
+	specs         []abi.ToolSpec
+	calls         map[string]hyperTool
 	unfit         []loader.Unfit
-	originals     map[string]string
 }
 
 func (o *offer) withhold(name, format string, args ...any) {
@@ -109,7 +109,7 @@ func (o *offer) withhold(name, format string, args ...any) {
 
 // read takes the tools that can be offered. One that cannot does not hide another.
 func (o *offer) read(list []json.RawMessage) {
-	o.originals = map[string]string{}
+	o.calls = map[string]hyperTool{}
 	claims := map[string][]string{} // by offered name: what the plugin calls them
 	var good []abi.ToolSpec
 	for i, raw := range list {
@@ -138,8 +138,8 @@ func (o *offer) read(list []json.RawMessage) {
 			o.withhold(originals[0], "%d of its tools come to the name %s", len(originals), spec.Name)
 			claims[spec.Name] = append(originals[1:], originals[0])
 		case o.fits(&spec, originals[0]):
-			o.tools = append(o.tools, spec)
-			o.originals[spec.Name] = originals[0]
+			o.specs = append(o.specs, spec)
+			o.calls[spec.Name] = hyperTool{originals[0], spec.OutputSchema != ""}
 		}
 	}
 }
