@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmagent/wasmagent/host/hosttest"
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
@@ -184,7 +185,7 @@ func good(tb testing.TB, dir *loader.Dir) *plugins.Registry {
 	if err := dir.Plugins()[0].Err; err != nil {
 		tb.Fatal(err)
 	}
-	r := plugins.NewRegistry(nil)
+	r := plugins.NewRegistry(&plugins.Options{RetryWait: time.Nanosecond})
 	if err := r.Add(dir.Tools()...); err != nil {
 		tb.Fatal(err)
 	}
