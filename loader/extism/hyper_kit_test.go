@@ -215,6 +215,9 @@ func listed(dir *loader.Dir) string {
 // Without it a test is skipped, and in CI it fails.
 func goGuest(tb testing.TB, name string) []byte {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("SKIPPED: compiling a Go guest takes long")
+	}
 	dir := filepath.Join("testdata", name)
 	cmd := exec.Command("go", "mod", "download")
 	cmd.Dir = dir
