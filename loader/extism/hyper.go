@@ -127,6 +127,12 @@ type hyperModule struct {
 	tools    map[string]hyperTool // by the names that are offered
 }
 
+// runnable lets a guest be run as any of Extism's.
+func runnable(guest *host.Module) *module {
+	var none *manifest // which says what Extism's defaults are
+	return &module{guest: guest, maxVarBytes: none.maxVarBytes(), maxResponse: none.maxResponse()}
+}
+
 // hyperTool is what a call of a tool has to know.
 type hyperTool struct {
 	original  string // what the plugin calls it

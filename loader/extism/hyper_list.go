@@ -33,7 +33,7 @@ func (m *hyperModule) describe(ctx context.Context, e *host.Engine, wasm []byte,
 	if err != nil {
 		return err
 	}
-	answer, _, err := run(ctx, guest, m.version.list, m.version.listInput(), nil)
+	answer, _, err := runnable(guest).run(ctx, m.version.list, m.version.listInput(), nil)
 	if err = errors.Join(err, guest.Close(ctx)); err != nil {
 		return notListed(ctx, err)
 	}
