@@ -81,12 +81,17 @@ func (k *hyperKind) Recognize(f *host.Facts) string {
 	return why
 }
 
+// Wants says what a file would have to have to be recognized.
+func (k *hyperKind) Wants() string {
+	return "imports from extism:host/env, exports describe and call, or list_tools and call_tool"
+}
+
 // What an operator's word about a plugin of this kind cannot have.
 var (
 	errDescribed = errors.New(`its policy makes tools of functions, but a plugin of hyper-mcp tells ` +
 		`its tools itself: leave functions out, or add kind = "extism" to call its exports by name`)
 	errOneEngine = errors.New("its policy names an engine, but plugins of hyper-mcp have only one: " +
-		"leave engine out")
+		"leave engine out, or say native")
 )
 
 // Compile implements loader.Kind.
@@ -95,7 +100,7 @@ func (k *hyperKind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p 
 	switch {
 	case len(d.Functions) > 0:
 		return nil, errDescribed
-	case d.Engine != "":
+	case d.Engine != "" && d.Engine != "native":
 		return nil, errOneEngine
 	}
 	facts, err := host.Inspect(wasm)

@@ -150,7 +150,8 @@ func TestHyperImpure(t *testing.T) {
 	g.exports("call", g.says(`{"content":[]}`))
 	dir := openHyper(t, g.Bytes(), nil)
 	_, err := callHyper(t, good(t, dir), dir.Tools()[0].Spec().Name, `{}`)
-	if plugins.FaultOf(err) != plugins.FaultHost || !strings.Contains(err.Error(), "describes itself differently") {
+	if plugins.FaultOf(err) != plugins.FaultHost ||
+		!strings.Contains(err.Error(), "describes itself differently") {
 		t.Error(err)
 	}
 }
@@ -161,7 +162,8 @@ func TestHyperLongFailure(t *testing.T) {
 	g := newHyperGuest()
 	g.exports("describe", g.says(oneTool))
 	g.exports("call", g.begin(asm.I64Const(int64(len(before+after)+1<<20))),
-		g.put(g.text(before), len(before)), g.fills('x', 1<<17), g.put(g.text(after), len(after)), g.end())
+		g.put(g.text(before), len(before)), g.fills('x', 1<<17),
+		g.put(g.text(after), len(after)), g.end())
 	_, err := callHyper(t, good(t, openHyper(t, g.Bytes(), nil)), "go", `{}`)
 	f, _ := errors.AsType[*abi.Failure](err)
 	if !errors.Is(err, plugins.ErrHandler) || f == nil || f.Message != strings.Repeat("x", 4095)+"…" {
@@ -183,7 +185,8 @@ func TestHyperBadResult(t *testing.T) {
 	}
 	// Arguments that nobody looked at are no text for a guest either.
 	tool := openHyper(t, servlet(oneTool, `{}`), nil).Tools()[0]
-	if _, err := tool.Invoke(t.Context(), plugins.Call{Input: []byte("{")}); !errors.Is(err, plugins.ErrInvalidInput) {
+	_, err := tool.Invoke(t.Context(), plugins.Call{Input: []byte("{")})
+	if !errors.Is(err, plugins.ErrInvalidInput) {
 		t.Error(err)
 	}
 }

@@ -86,7 +86,8 @@ func (m *hyperModule) take(name string, answer []byte) error {
 	o.read(list)
 	m.unfit, m.tools = o.unfit, o.calls
 	if len(o.specs) == 0 && len(o.unfit) > 0 {
-		return fmt.Errorf("none of its tools can be offered: %q: %s", o.unfit[0].Tool, o.unfit[0].Detail)
+		first := o.unfit[0]
+		return fmt.Errorf("none of its tools can be offered: %q: %s", first.Tool, first.Detail)
 	}
 	// The limits and the cleaning are those that a manifest of this project's own has.
 	raw := abi.AppendManifest(nil, &abi.Manifest{Name: name, ABI: abi.Version, Tools: o.specs})

@@ -76,6 +76,7 @@ func TestHyperRefusesWords(t *testing.T) {
 		{servlet(oneTool, ""), loader.Decision{Functions: []loader.Function{
 			{Tool: abi.ToolSpec{Name: "f"}, Export: "call"}}}, "leave functions out"},
 		{servlet(oneTool, ""), loader.Decision{Engine: "extism-sdk"}, "have only one"},
+		{servlet(`{}`, ""), loader.Decision{Engine: "native"}, "manifest: describe: tools: is missing"},
 		{none, loader.Decision{Kind: "hyper-mcp"}, "contract: it exports neither describe and call nor"},
 	} {
 		err := openHyper(t, c.wasm, &c.d).Plugins()[0].Err
@@ -143,7 +144,7 @@ func TestHyperSecond(t *testing.T) {
 	for _, tool := range dir.Tools() {
 		effects += tool.Spec().Name + " " + tool.Spec().Effect.String() + "\n"
 	}
-	if want := "draw read\nweigh idempotent\nfails write\ntells write\nasks write\ncontext write\n"; effects != want {
+	if effects != "draw read\nweigh idempotent\nfails write\ntells write\nasks write\ncontext write\n" {
 		t.Errorf("%s", effects)
 	}
 	if got := dir.Tools()[0].Spec().Description; got != "Draw" {
