@@ -51,7 +51,8 @@ func (e *NotAllowedError) Error() string {
 		e.Plugin, show(e.Path), why, show(e.Allow))
 }
 
-// SpecError is a tool of a good plugin that is not offered, since one of its schemas is not good.
+// SpecError is a tool of a good plugin that is not offered, since it is not as a tool has to be: most
+// often one of its schemas.
 type SpecError struct {
 	Plugin, Path, Tool string
 	Detail             string

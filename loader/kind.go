@@ -46,6 +46,23 @@ type Module interface {
 	Call(ctx context.Context, call *plugins.Call, obs *host.Observer) (plugins.Output, host.CallStats, error)
 }
 
+// Withholder is a Module that also knows tools which its Manifest cannot have.
+type Withholder interface {
+	// Withheld lists them, with clean texts. It depends on what Manifest depends on.
+	Withheld() []Unfit
+}
+
+// Unfit is a tool that its plugin lists and that cannot be offered, and why. No registry has it.
+type Unfit struct{ Tool, Detail string }
+
+// withheld lists what a plugin's manifest cannot have.
+func withheld(m compiled) []Unfit {
+	if w, ok := m.(Withholder); ok {
+		return w.Withheld()
+	}
+	return nil
+}
+
 // Function is a tool that the operator makes of a function which a plugin exports and does not
 // describe.
 type Function struct {

@@ -22,7 +22,7 @@ import (
 
 const (
 	// listVersion changes when what is kept, or what a plugin must fulfil to be kept, changes.
-	listVersion = 4
+	listVersion = 5
 	// maxListBytes bounds a kept list, in bytes; a larger one is not written, and counts as none.
 	maxListBytes = 64 << 20
 	// racyWindow is how old a file must be before it is kept: a file system stamps its times in
@@ -49,6 +49,7 @@ type entry struct {
 	Digest   string
 	Manifest []byte   // as abi.AppendManifest codes it
 	Bad      verdicts `json:",omitempty"`
+	Unfit    []Unfit  `json:",omitempty"`
 	Kind     string   `json:",omitempty"`
 	KindWhy  string   `json:",omitempty"`
 }
@@ -60,6 +61,7 @@ type known struct {
 	digest   string
 	manifest abi.Manifest
 	bad      verdicts
+	unfit    []Unfit
 	kind     string
 	kindWhy  string
 }
@@ -137,7 +139,7 @@ func (l *list) find(path string, info fs.FileInfo, policy string) (k known, ok b
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept[path] = e
-	return known{e.fileState, e.Policy, e.Digest, m, e.Bad, e.Kind, e.KindWhy}, true
+	return known{e.fileState, e.Policy, e.Digest, m, e.Bad, e.Unfit, e.Kind, e.KindWhy}, true
 }
 
 // keep remembers what was learned from files that were not young.
@@ -147,7 +149,7 @@ func (l *list) keep(path string, k *known) {
 	l.changed = true
 	l.kept[path] = entry{
 		fileState: k.files, Policy: k.policy, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest),
-		Bad: k.bad, Kind: k.kind, KindWhy: k.kindWhy,
+		Bad: k.bad, Unfit: k.unfit, Kind: k.kind, KindWhy: k.kindWhy,
 	}
 }
 

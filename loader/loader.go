@@ -344,6 +344,9 @@ func (p *plugin) offer(claims map[string][]string, holders map[string]string) {
 			p.Tools = append(p.Tools, newTool(p, spec))
 		}
 	}
+	for _, u := range p.unfit {
+		p.Withheld = append(p.Withheld, &SpecError{p.Name, p.Path, u.Tool, u.Detail})
+	}
 }
 
 // collision tells that others claim a tool's name too, and the plugin does not get it.

@@ -21,6 +21,7 @@ type plugin struct {
 	scope    string // the directory's real path and the plugin's name
 	decision Decision
 	bad      verdicts
+	unfit    []Unfit
 	opts     *Options
 	engine   *host.Engine
 	shelf    *shelf
@@ -136,7 +137,7 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	if err != nil {
 		return err
 	}
-	k := known{files, under, p.Digest, m, judge(m.Tools), p.Kind, p.KindWhy}
+	k := known{files, under, p.Digest, m, judge(m.Tools), p.unfit, p.Kind, p.KindWhy}
 	if !src.any(young, at) {
 		kept.keep(p.Path, &k)
 	}
@@ -154,6 +155,7 @@ func (p *plugin) describe(ctx context.Context, wasm []byte) (abi.Manifest, error
 		if err != nil {
 			return abi.Manifest{}, err
 		}
+		p.unfit = withheld(module)
 		return module.Manifest(), module.Close(ctx)
 	}
 	raw, stamped, err := abihost.Section(wasm)
@@ -198,7 +200,7 @@ func (p *plugin) describeRefused(ctx context.Context, wasm []byte, refused error
 
 // admit takes what is known, unless the plugin is not allowed.
 func (p *plugin) admit(k *known) error {
-	p.Digest, p.Manifest, p.bad = k.digest, k.manifest, k.bad
+	p.Digest, p.Manifest, p.bad, p.unfit = k.digest, k.manifest, k.bad, k.unfit
 	p.Kind, p.KindWhy = k.kind, k.kindWhy
 	if err := p.lock.check(p.Name, p.Digest); err != nil {
 		return err
@@ -333,7 +335,7 @@ func (p *plugin) listed() ([]byte, error) {
 
 // errImpure is a description that changes from one time to the next.
 var errImpure = errors.New("it describes itself differently than when it was listed: " +
-	abi.ExportDescribe + " must always give the same manifest")
+	"it must always give the same manifest")
 
 func (p *plugin) compile(ctx context.Context, wasm []byte) (module compiled, err error) {
 	if p.Kind == "" {
