@@ -10,5 +10,5 @@ import (
 // otherKinds are the contracts that plugins may be written to besides this project's own. They are
 // made once, since an engine knows them by who they are.
 var otherKinds = sync.OnceValue(func() []loader.Kind {
-	return []loader.Kind{extism.New(nil)}
+	return []loader.Kind{extism.New(&extism.Options{SDKCommand: selfCommand(sdkVerb)})}
 })

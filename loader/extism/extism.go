@@ -16,6 +16,11 @@ type Options struct {
 	// Functions are what plugins may import beside Extism's own, such as those of
 	// extism:host/user.
 	Functions []host.Function
+
+	// SDKCommand is a program and its arguments that does nothing but sdkchild.Serve, or better this
+	// one as itself. It is run, with no environment, for plugins whose policy chooses the engine
+	// "extism-sdk". Nil: there is no such engine.
+	SDKCommand []string
 }
 
 // New makes the kind "extism", for loader.Options.Kinds.
@@ -24,13 +29,18 @@ func New(opts *Options) loader.Kind {
 		Name: "extism", Imports: functions(), NewState: newState,
 		Initialize: []string{"_initialize", "__wasm_call_ctors", "hs_init"},
 	}
+	k := &kind{dialect: d}
 	if opts != nil {
 		d.Imports = append(d.Imports, opts.Functions...)
+		k.sdkCommand = opts.SDKCommand
 	}
-	return &kind{d}
+	return k
 }
 
-type kind struct{ dialect *host.Dialect }
+type kind struct {
+	dialect    *host.Dialect
+	sdkCommand []string
+}
 
 func (k *kind) Name() string              { return k.dialect.Name }
 func (k *kind) Dialects() []*host.Dialect { return []*host.Dialect{k.dialect} }
@@ -66,6 +76,14 @@ func (e *FunctionsError) Error() string {
 // Compile implements loader.Kind.
 func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *loader.Plugin,
 	d *loader.Decision) (loader.Module, error) {
+	switch d.Engine {
+	case "", engineNative:
+	case engineSDK:
+		return k.compileSDK(ctx, []linked{{Wasm: wasm}}, p, d)
+	default:
+		return nil, &EngineError{d.Engine, []string{fmt.Sprintf("want %q or %q", engineNative,
+			engineSDK)}}
+	}
 	facts, err := host.Inspect(wasm)
 	if err != nil {
 		return nil, err
