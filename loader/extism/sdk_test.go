@@ -6,12 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/abi"
-	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/extism"
 	"github.com/wasmagent/wasmagent/loader/extism/sdkchild"
@@ -104,6 +102,3 @@ func TestSDKEngineCalls(t *testing.T) {
 		}
 	}
 }
-
-var _ = slices.Sort[[]string]
-var _ host.Policy
