@@ -79,7 +79,7 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 	switch d.Engine {
 	case "", engineNative:
 	case engineSDK:
-		return k.compileSDK(ctx, []linked{{Wasm: wasm}}, p, d)
+		return k.compileSDK(ctx, []sdkPart{{Wasm: wasm}}, p, d)
 	default:
 		return nil, &EngineError{d.Engine, []string{fmt.Sprintf("want %q or %q", engineNative,
 			engineSDK)}}

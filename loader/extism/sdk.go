@@ -43,14 +43,14 @@ func (e *EngineError) Error() string {
 	return fmt.Sprintf("engine %q: %s", e.Engine, strings.Join(e.Problems, "; "))
 }
 
-// linked is one of the modules that make a plugin. The last is the one that is called.
-type linked struct {
+// sdkPart is one of the modules that make a plugin. The last is the one that is called.
+type sdkPart struct {
 	Name string // that others import it by; "" of the one that is called
 	Wasm []byte
 }
 
 // compileSDK makes a plugin that runs in the SDK, which is asked to make an instance of it.
-func (k *kind) compileSDK(ctx context.Context, parts []linked, p *loader.Plugin,
+func (k *kind) compileSDK(ctx context.Context, parts []sdkPart, p *loader.Plugin,
 	d *loader.Decision) (loader.Module, error) {
 	limits, err := d.Host.Limits.Complete()
 	if err != nil {
@@ -102,7 +102,7 @@ func (k *kind) unkept(p *host.Policy) (problems []string) {
 
 // checkLinked holds modules against the limits, and their imports against what there is. It gives
 // the facts of the one that is called.
-func checkLinked(parts []linked, limits *host.Limits) (main *host.Facts, err error) {
+func checkLinked(parts []sdkPart, limits *host.Limits) (main *host.Facts, err error) {
 	if len(parts) == 0 || len(parts) > MaxLinked {
 		return nil, refuse(fmt.Sprintf("it is linked of %d modules, want 1 to %d", len(parts), MaxLinked))
 	}
@@ -190,7 +190,7 @@ type sdkModule struct {
 }
 
 // open readies what a process is opened with. None is started.
-func (m *sdkModule) open(command []string, parts []linked) error {
+func (m *sdkModule) open(command []string, parts []sdkPart) error {
 	opening := sdkwire.Opening{Config: map[string]string{}, Output: m.limits.Output,
 		Memory: m.limits.Memory + KernelMemory}
 	for name, raw := range m.policy.Config {
