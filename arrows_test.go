@@ -50,7 +50,7 @@ var arrows = map[string][]string{
 
 	"cmd/wasmagent/internal/clients": {},
 
-	"loader/extism": {"abi", "abi/transcode", "host", "host/egress", "loader",
+	"loader/extism": {"abi", "abi/abihost", "abi/transcode", "host", "host/egress", "loader",
 		"loader/extism/internal/...", "plugins"},
 	"loader/extism/internal/sdkwire": {"abi", "host", "host/egress"},
 	"loader/extism/sdkchild": {"abi", "host", "host/egress", "internal/bound",

@@ -131,6 +131,7 @@ func (m *Module) loadDialect(ctx context.Context) error {
 		return nil
 	}
 	m.loaded = in.state
+	in.memory.Disclaim() // every call that begins with it claims it
 	if err := m.photograph(in); err != nil {
 		in.close()
 		return err

@@ -27,12 +27,27 @@ func (g *Guest) Memory(what string, ptr, size uint64) []byte {
 // Charge makes the guest pay, in fuel, for bytes that are about to be moved.
 func (g *Guest) Charge(bytes int) { g.in.charge(uint64(max(bytes, 0))) }
 
+// Claim books bytes that the host is to keep for the guest: beside its memory, and together with it
+// against Limits.Memory and what all guests may have, until the call ends. The error is a
+// *LimitError.
+func (g *Guest) Claim(bytes int64) error {
+	if d := g.in.memory.Claim(bytes); d != nil {
+		return g.in.limitOf(d, "")
+	}
+	return nil
+}
+
 // End ends the guest: with a *ContractError or *LimitError, which are its own fault.
 func (g *Guest) End(fault error) { panic(fault) }
 
 // Fail ends the guest, and its run with err, as it is: for what is not the guest's fault and what its
-// dialect has no way to tell it.
-func (g *Guest) Fail(err error) { g.in.run.stop(err) }
+// dialect has no way to tell it. A caller that has given up is why in any case.
+func (g *Guest) Fail(err error) {
+	if g.Cancelled() {
+		err = errCancelled
+	}
+	g.in.run.stop(err)
+}
 
 // Limits are those of the guest's policy, none of them zero.
 func (g *Guest) Limits() Limits { return *g.in.module.limits }

@@ -10,15 +10,18 @@ import (
 type Entry struct {
 	Export string // a function without parameters and with at most one result
 
-	// Ready is given the instance's State before the guest runs. Nil: there is nothing to ready.
-	Ready func(State)
+	// Ready is given the guest before it runs, as in a call of its own. An error ends the call. Nil:
+	// there is nothing to ready.
+	Ready func(*Guest) error
 
 	// Args and Stdin are a command's: its arguments, the program's name first, and what it reads.
 	Args  []string
 	Stdin []byte
-	// Stdout says that what the guest prints there is its reply, of at most Limits.Output bytes, and
-	// that to exit with code 0 is to return. No observer hears of it.
+	// Stdout says that what the guest prints there is its reply, of at most Limits.Output bytes. No
+	// observer hears of it.
 	Stdout bool
+	// Exits says that to exit with code 0 is to return.
+	Exits bool
 
 	// Keep says, of a guest that returned, whether what it wrote to its key-value space is kept. Nil:
 	// it is.
@@ -28,6 +31,7 @@ type Entry struct {
 // Returned is what a guest of another dialect returned.
 type Returned struct {
 	Result uint64 // 0 without one
+	Exited bool   // with code 0
 	State  State
 	Stdout []byte
 }
@@ -77,10 +81,13 @@ func (in *instance) perform(ctx context.Context, entry *Entry, obs *Observer, st
 	}
 	defer in.unwire()
 	if entry.Ready != nil {
-		entry.Ready(in.state)
+		if err := entry.Ready(&in.guest); err != nil {
+			return ret, err
+		}
 	}
 	err = in.enter(fn)
-	if exit, ok := errors.AsType[*ExitError](err); ok && exit.Code == 0 && entry.Stdout {
+	exit, exited := errors.AsType[*ExitError](err)
+	if exited = exited && exit.Code == 0 && entry.Exits; exited {
 		err = nil
 	}
 	stats.Time = time.Since(r.began)
@@ -90,7 +97,7 @@ func (in *instance) perform(ctx context.Context, entry *Entry, obs *Observer, st
 	stats.Fuel, stats.Memory = in.fuelUsed(), in.memory.Size()
 	stats.Stderr, stats.Dropped = in.stderr.text(), r.dropped
 	stats.Effects, stats.Note = r.effects, r.note
-	ret = Returned{Result: in.stack[0], State: in.state, Stdout: r.reply}
+	ret = Returned{Result: in.stack[0], Exited: exited, State: in.state, Stdout: r.reply}
 	if err != nil {
 		_ = in.settle(false) // keeps nothing, and so has nothing to say
 		return ret, err
@@ -100,6 +107,7 @@ func (in *instance) perform(ctx context.Context, entry *Entry, obs *Observer, st
 
 // unwire takes from the instance what belonged to one call.
 func (in *instance) unwire() {
+	in.memory.Disclaim()
 	in.wasi.Args, in.wasi.Stdin, in.wasi.Stdout = programArgs, nil, &in.stdout
 	in.state = nil
 }

@@ -164,7 +164,10 @@ func engineError(err error) error {
 }
 
 func (in *instance) memoryLimit(stderr string) *LimitError {
-	d := in.refused()
+	return in.limitOf(in.refused(), stderr)
+}
+
+func (in *instance) limitOf(d *snapshot.Denial, stderr string) *LimitError {
 	limit := &LimitError{Limit: "memory", Max: in.module.limits.Memory, Asked: d.Asked}
 	if d.Reason == snapshot.Budget {
 		limit = in.module.engine.exhausted(d.Asked)

@@ -73,21 +73,24 @@ func (p *plugin) kindOf(wasm []byte) (kind Kind, why string, err error) {
 	if len(p.opts.kinds()) == 0 {
 		return nil, "", nil
 	}
-	if _, stamped, err := abihost.Section(wasm); stamped || err != nil {
+	if b := p.opts.bundler(p.Path); b != nil {
+		kind, why = b, "it is a manifest of the kind "+b.Name()
+	}
+	if _, stamped, err := abihost.Section(wasm); kind == nil && (stamped || err != nil) {
 		return nil, "", nil
 	}
 	facts, err := host.Inspect(wasm)
-	if err != nil || slices.ContainsFunc(facts.Exports, func(e host.Export) bool {
+	if err != nil || kind == nil && slices.ContainsFunc(facts.Exports, func(e host.Export) bool {
 		return e.Name == abi.ExportDescribe
 	}) {
-		return nil, "", nil
+		return kind, why, nil
 	}
 	for _, k := range p.opts.kinds() {
 		if why := k.Recognize(facts); why != "" {
 			return k, why, nil
 		}
 	}
-	return nil, "", nil
+	return kind, why, nil
 }
 
 // kindNamed finds a kind that was found before, or that the operator named.

@@ -44,7 +44,7 @@ type list struct {
 }
 
 type entry struct {
-	File     identity
+	fileState
 	Policy   string `json:",omitempty"` // the Decision.Digest that it was learned under
 	Digest   string
 	Manifest []byte   // as abi.AppendManifest codes it
@@ -55,6 +55,7 @@ type entry struct {
 
 // known is what an entry says of a plugin.
 type known struct {
+	files    fileState
 	policy   string
 	digest   string
 	manifest abi.Manifest
@@ -126,7 +127,7 @@ func openList(dir, origin string, key []byte) *list {
 // find gives what is kept of the file that info describes, under the same policy.
 func (l *list) find(path string, info fs.FileInfo, policy string) (k known, ok bool) {
 	e, ok := l.old[path]
-	if !ok || e.File != identify(info) || e.Policy != policy {
+	if !ok || e.Policy != policy || !e.holds(info) {
 		return known{}, false
 	}
 	m, err := abihost.ParseManifest(e.Manifest)
@@ -136,20 +137,16 @@ func (l *list) find(path string, info fs.FileInfo, policy string) (k known, ok b
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept[path] = e
-	return known{e.Policy, e.Digest, m, e.Bad, e.Kind, e.KindWhy}, true
+	return known{e.fileState, e.Policy, e.Digest, m, e.Bad, e.Kind, e.KindWhy}, true
 }
 
-// keep remembers what was learned from a file that was read at a time.
-func (l *list) keep(path string, info fs.FileInfo, at time.Time, k *known) {
-	id := identify(info)
-	if young(info, at) {
-		return
-	}
+// keep remembers what was learned from files that were not young.
+func (l *list) keep(path string, k *known) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed = true
 	l.kept[path] = entry{
-		File: id, Policy: k.policy, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest),
+		fileState: k.files, Policy: k.policy, Digest: k.digest, Manifest: abi.AppendManifest(nil, &k.manifest),
 		Bad: k.bad, Kind: k.kind, KindWhy: k.kindWhy,
 	}
 }

@@ -124,10 +124,10 @@ func (o *Options) stateDir() string {
 // Plugin is what is known of one file or folder.
 type Plugin struct {
 	Name     string       // the file's stem or the folder's name
-	Path     string       // the .wasm file
+	Path     string       // the .wasm file, or a Bundler's manifest
 	Dir      string       // the real path of the directory that has the file
 	Digest   string       // sha256:<hex> of its bytes; "" when it was not read
-	Size     int64        // bytes
+	Size     int64        // bytes of all files that it is made of
 	Manifest abi.Manifest // with every text cleaned; zero when it could not be read
 	Kind     string       // of Options.Kinds; "" is this project's own contract
 	KindWhy  string       // by what it was recognized
@@ -167,7 +167,7 @@ type Dir struct {
 // read, holds more than MaxPlugins, or the cache or state directory is unusable. What is wrong with
 // one plugin is in its Err. Close the Dir when done.
 func OpenDir(ctx context.Context, dir string, opts *Options) (*Dir, error) {
-	look := func() ([]candidate, error) { return scan(dir) }
+	look := func() ([]candidate, error) { return opts.scan(dir) }
 	found, err := look()
 	if err != nil {
 		return nil, fmt.Errorf("plugin directory %s: %w", dir, err)
@@ -178,7 +178,7 @@ func OpenDir(ctx context.Context, dir string, opts *Options) (*Dir, error) {
 // OpenFile is OpenDir for one .wasm file, or for one plugin's folder.
 func OpenFile(ctx context.Context, path string, opts *Options) (*Dir, error) {
 	look := func() ([]candidate, error) {
-		c, err := scanFile(path)
+		c, err := opts.scanFile(path)
 		return []candidate{c}, err
 	}
 	found, err := look()

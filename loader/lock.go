@@ -63,7 +63,7 @@ func lockOf(path string) *lock {
 // lockPath is where the lock would be of the directory that has a plugin's file or folder.
 func lockPath(path string) string {
 	dir := filepath.Dir(path)
-	if filepath.Base(path) == folderFile {
+	if base := filepath.Base(path); base == folderFile || base == manifestFile {
 		dir = filepath.Dir(dir)
 	}
 	return filepath.Join(dir, LockFile)

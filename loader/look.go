@@ -25,11 +25,11 @@ type watcher struct {
 // sight is what was seen of a file.
 type sight struct {
 	path   string
-	p      *plugin  // made to read it; nil: nothing lies there
-	key    string   // tells one version from another; "": nothing lies there
-	digest string   // of what was read
-	id     identity // of what was read
-	sure   bool     // as long as the identity is the same, so are the bytes
+	p      *plugin   // made to read it; nil: nothing lies there
+	key    string    // tells one version from another; "": nothing lies there
+	digest string    // of what was read
+	files  fileState // when they were read
+	sure   bool      // as long as that holds, so do the bytes
 }
 
 func newWatcher(d *Dir, told func(Change)) *watcher {
@@ -146,7 +146,7 @@ func (w *watcher) see(c candidate, dirs map[string]string) sight {
 		dirs[link] = realDir(c.path)
 	}
 	if c.err == nil && was.sure && was.p != nil && was.p.Dir == dirs[link] {
-		if info, err := os.Stat(c.path); err == nil && identify(info) == was.id {
+		if info, err := os.Stat(c.path); err == nil && was.files.holds(info) {
 			return w.again(c, was)
 		}
 	}
@@ -157,13 +157,13 @@ func (w *watcher) see(c candidate, dirs map[string]string) sight {
 		return s
 	}
 	at := w.dir.opts.clock()
-	wasm, info, err := p.read()
+	src, err := p.read()
 	if err != nil {
 		p.Err = p.fault(err)
 		s.key = p.Err.Error()
 		return s
 	}
-	s.digest, s.id, s.sure = digestOf(wasm), identify(info), !fresh(info, at)
+	s.digest, s.files, s.sure = digestOf(src.wasm), src.state(), !src.any(fresh, at)
 	s.key = p.keyOf(s.digest)
 	return s
 }
@@ -206,8 +206,11 @@ func (w *watcher) lock(found []candidate) {
 // places are the directories whose files decide what is seen.
 func (w *watcher) places() map[string]bool {
 	all := map[string]bool{w.dir.origin: true}
-	for path := range w.seen {
+	for path, s := range w.seen {
 		all[filepath.Dir(path)] = true
+		for part := range s.files.Parts {
+			all[filepath.Dir(part)] = true
+		}
 		if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			continue
 		}

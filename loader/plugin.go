@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io/fs"
 	"path/filepath"
 	"reflect"
 	"sync"
@@ -101,25 +100,25 @@ func (p *plugin) recall(kept *list) error {
 	if err != nil {
 		return err
 	}
-	p.Size = info.Size()
 	k, ok := kept.find(p.Path, info, p.decision.Digest)
 	if !ok {
 		return errUnknown
 	}
-	p.seen = sight{id: identify(info), sure: true} // or it would not be kept
+	p.Size = k.files.size()
+	p.seen = sight{files: k.files, sure: true} // or it would not be kept
 	return p.admit(&k)
 }
 
 // learn reads the file, and runs its description only when it is not stamped.
 func (p *plugin) learn(ctx context.Context, kept *list) error {
 	at := p.opts.clock()
-	wasm, info, err := p.read()
+	src, err := p.read()
 	if err != nil {
 		return err
 	}
-	under := p.decision.Digest
-	p.Size, p.Digest = info.Size(), digestOf(wasm)
-	p.seen = sight{id: identify(info), sure: !fresh(info, at)}
+	under, wasm, files := p.decision.Digest, src.wasm, src.state()
+	p.Size, p.Digest = files.size(), digestOf(wasm)
+	p.seen = sight{files: files, sure: !src.any(fresh, at)}
 	if err := p.lock.check(p.Name, p.Digest); err != nil {
 		return err // before a byte of it is run
 	}
@@ -134,8 +133,10 @@ func (p *plugin) learn(ctx context.Context, kept *list) error {
 	if err != nil {
 		return err
 	}
-	k := known{under, p.Digest, m, judge(m.Tools), p.Kind, p.KindWhy}
-	kept.keep(p.Path, info, at, &k)
+	k := known{files, under, p.Digest, m, judge(m.Tools), p.Kind, p.KindWhy}
+	if !src.any(young, at) {
+		kept.keep(p.Path, &k)
+	}
 	return p.admit(&k)
 }
 
@@ -308,11 +309,11 @@ func (p *plugin) load(ctx context.Context) (compiled, error) {
 // listed gives the bytes that were listed: the file's or, where it is another by now, those that
 // were kept.
 func (p *plugin) listed() ([]byte, error) {
-	wasm, _, err := p.read()
+	src, err := p.read()
 	if err == nil {
-		found := digestOf(wasm)
+		found := digestOf(src.wasm)
 		if found == p.Digest {
-			return wasm, nil
+			return src.wasm, nil
 		}
 		err = &ChangedError{Listed: p.Digest, Found: found}
 	}
@@ -341,13 +342,6 @@ func (p *plugin) compile(ctx context.Context, wasm []byte) (module compiled, err
 		return nil, err
 	}
 	return module, nil
-}
-
-func (p *plugin) read() ([]byte, fs.FileInfo, error) {
-	if p.opts != nil && p.opts.onRead != nil {
-		p.opts.onRead(p.Path)
-	}
-	return read(p.Path, p.maxModule())
 }
 
 func (p *plugin) maxModule() int64 {

@@ -37,8 +37,8 @@ type candidate struct {
 }
 
 // scan lists the candidates of a directory by name. Hidden files and whatever is neither a .wasm
-// file nor a folder with a plugin.wasm are passed over.
-func scan(dir string) ([]candidate, error) {
+// file, nor a folder with a plugin.wasm, nor a manifest are passed over.
+func (o *Options) scan(dir string) ([]candidate, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, unwrapPath(err)
@@ -50,10 +50,10 @@ func scan(dir string) ([]candidate, error) {
 		case strings.HasPrefix(name, "."):
 		case slices.Contains(authority, name):
 			found = append(found, candidate{name, path, &AuthorityError{path}})
-		case strings.HasSuffix(name, suffix) && !e.IsDir():
-			found = append(found, newCandidate(strings.TrimSuffix(name, suffix), path))
 		default:
-			if c, ok := scanFolder(name, path); ok {
+			if stem, ok := o.stem(name); ok && !e.IsDir() {
+				found = append(found, newCandidate(stem, path))
+			} else if c, ok := o.scanFolder(name, path); ok {
 				found = append(found, c)
 			}
 		}
@@ -61,31 +61,33 @@ func scan(dir string) ([]candidate, error) {
 			return nil, fmt.Errorf("more than %d plugins", MaxPlugins)
 		}
 	}
+	found = speaks(found, o)
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.name, b.name) })
 	refuseNamesakes(found)
 	return found, nil
 }
 
 // scanFile makes the one candidate of a path that a person named.
-func scanFile(path string) (candidate, error) {
+func (o *Options) scanFile(path string) (candidate, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return candidate{}, unwrapPath(err)
 	}
 	if !info.IsDir() {
 		base := filepath.Base(path)
-		if base == folderFile {
+		if base == folderFile || base == manifestFile {
 			if abs, err := filepath.Abs(path); err == nil {
 				return newCandidate(filepath.Base(filepath.Dir(abs)), path), nil
 			}
 		}
-		return newCandidate(strings.TrimSuffix(base, suffix), path), nil
+		name, _ := o.stem(path)
+		return newCandidate(name, path), nil
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return candidate{}, err
 	}
-	c, ok := scanFolder(filepath.Base(abs), path)
+	c, ok := o.scanFolder(filepath.Base(abs), path)
 	if !ok {
 		return candidate{}, errNoPlugin
 	}
@@ -94,11 +96,14 @@ func scanFile(path string) (candidate, error) {
 
 var errNoPlugin = errors.New("there is no " + folderFile + " in this folder")
 
-// scanFolder makes the candidate of a folder, if it has a plugin.wasm.
-func scanFolder(name, path string) (candidate, bool) {
+// scanFolder makes the candidate of a folder, if it has a plugin.wasm or a manifest.
+func (o *Options) scanFolder(name, path string) (candidate, bool) {
 	file := filepath.Join(path, folderFile)
 	if _, err := os.Lstat(file); err != nil {
-		return candidate{}, false
+		file = filepath.Join(path, manifestFile)
+		if _, err := os.Lstat(file); err != nil || o.bundler(file) == nil {
+			return candidate{}, false
+		}
 	}
 	c := newCandidate(name, file)
 	for _, a := range authority {
@@ -160,6 +165,10 @@ func read(path string, max int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, unwrapPath(err)
 	}
 	defer f.Close()
+	return readFrom(f, max)
+}
+
+func readFrom(f *os.File, max int64) ([]byte, fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err == nil {
 		err = regular(info, max)

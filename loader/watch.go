@@ -162,11 +162,11 @@ func (p *plugin) keep() bool {
 	if p.versions.has(p.Digest) {
 		return true
 	}
-	wasm, _, err := p.read()
-	if err != nil || digestOf(wasm) != p.Digest {
+	src, err := p.read()
+	if err != nil || digestOf(src.wasm) != p.Digest {
 		return false
 	}
-	if err := p.versions.put(p.Digest, wasm); err != nil {
+	if err := p.versions.put(p.Digest, src.wasm); err != nil {
 		p.opts.logger().Warn("version not kept", "plugin", p.Name, "error", err)
 	}
 	return true

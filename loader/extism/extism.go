@@ -2,11 +2,13 @@ package extism
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 )
@@ -14,7 +16,7 @@ import (
 // Options of New. Nil and zero fields are the documented defaults.
 type Options struct {
 	// Functions are what plugins may import beside Extism's own, such as those of
-	// extism:host/user.
+	// extism:host/user. Offsets that they get and give are of blocks: see Read, Write and Free.
 	Functions []host.Function
 
 	// SDKCommand is a program and its arguments that does nothing but sdkchild.Serve, or better this
@@ -34,7 +36,22 @@ func New(opts *Options) loader.Kind {
 		d.Imports = append(d.Imports, opts.Functions...)
 		k.sdkCommand = opts.SDKCommand
 	}
+	d.Check = func(f *host.Facts) []string { return remedy(f, d.Imports) }
 	return k
+}
+
+// remedy says what to do about functions that neither Extism nor WASI has.
+func remedy(f *host.Facts, have []host.Function) []string {
+	for _, im := range f.Imports {
+		if im.Module != env && !strings.HasPrefix(im.Module, "wasi_") &&
+			!slices.ContainsFunc(have, func(h host.Function) bool {
+				return h.Module == im.Module && h.Name == im.Name
+			}) {
+			return []string{"functions of its own host are given to it by the program that loads it " +
+				"(extism.Options.Functions)"}
+		}
+	}
+	return nil
 }
 
 type kind struct {
@@ -54,6 +71,10 @@ func (k *kind) Recognize(f *host.Facts) string {
 	}
 	return ""
 }
+
+// errLinked is a manifest of several modules.
+var errLinked = errors.New("its manifest links several modules, which only Extism's own engine " +
+	`does: engine = "extism-sdk" in its policy`)
 
 // FunctionsError is a policy that does not say which functions of a plugin are tools, or names some
 // that cannot be.
@@ -76,24 +97,39 @@ func (e *FunctionsError) Error() string {
 // Compile implements loader.Kind.
 func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *loader.Plugin,
 	d *loader.Decision) (loader.Module, error) {
-	switch d.Engine {
-	case "", engineNative:
-	case engineSDK:
-		return k.compileSDK(ctx, []sdkPart{{Wasm: wasm}}, p, d)
-	default:
-		return nil, &EngineError{d.Engine, []string{fmt.Sprintf("want %q or %q", engineNative,
-			engineSDK)}}
-	}
 	facts, err := host.Inspect(wasm)
 	if err != nil {
 		return nil, err
 	}
-	m := &module{functions: map[string]loader.Function{}}
+	said, err := manifestOf(wasm)
+	if err != nil {
+		return nil, err
+	}
+	m := &module{functions: map[string]loader.Function{}, maxVarBytes: said.maxVarBytes(),
+		maxResponse: said.maxResponse()}
 	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
 	if err := m.declare(facts, d.Functions); err != nil {
 		return nil, err
 	}
 	policy := d.Host
+	if said != nil {
+		m.manifest.Needs = said.needs()
+		said.lower(&policy)
+	}
+	// What was said is held against the same limits as any plugin's word.
+	m.manifest, err = abihost.ParseManifest(abi.AppendManifest(nil, &m.manifest))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case d.Engine == engineSDK:
+		return k.compileSDK(ctx, m, said.parts(wasm), policy)
+	case d.Engine != "" && d.Engine != engineNative:
+		want := fmt.Sprintf("there is no such engine: want %q or %q", engineNative, engineSDK)
+		return nil, &EngineError{d.Engine, []string{want}}
+	case said != nil && len(said.Wasm) > 1:
+		return nil, errLinked
+	}
 	policy.Dialect = k.dialect
 	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	sdk "github.com/extism/go-sdk"
+	gosdk "github.com/extism/go-sdk"
 )
 
 // bareVerb makes the test program run something that may hang in the SDK as it is.
@@ -18,21 +18,21 @@ const bareVerb = "__bare"
 // hangs are what hangs in the SDK as it is, however short its time-out and the caller's deadline.
 var hangs = map[string]func(ctx context.Context){
 	"deadline": func(ctx context.Context) { // no time-out of its own
-		p := mustBare(ctx, spin(), sdk.Manifest{})
+		p := mustBare(ctx, spin(), gosdk.Manifest{})
 		started()
 		p.CallWithContext(ctx, "run", nil)
 	},
 	"recursion": func(ctx context.Context) {
-		p := mustBare(ctx, recurse(), sdk.Manifest{Timeout: 50})
+		p := mustBare(ctx, recurse(), gosdk.Manifest{Timeout: 50})
 		started()
 		p.CallWithContext(ctx, "run", nil)
 	},
 	"start": func(ctx context.Context) {
 		started()
-		mustBare(context.WithoutCancel(ctx), startSpin(), sdk.Manifest{Timeout: 50})
+		mustBare(context.WithoutCancel(ctx), startSpin(), gosdk.Manifest{Timeout: 50})
 	},
 	"heap": func(ctx context.Context) {
-		p := mustBare(ctx, corrupt(), sdk.Manifest{Timeout: 50, Config: map[string]string{"key": "x"}})
+		p := mustBare(ctx, corrupt(), gosdk.Manifest{Timeout: 50, Config: map[string]string{"key": "x"}})
 		started()
 		p.CallWithContext(ctx, "run", []byte("input"))
 	},
@@ -49,14 +49,14 @@ func bare(name string) int {
 	return 0
 }
 
-func newBare(ctx context.Context, wasm []byte, m sdk.Manifest, functions ...sdk.HostFunction) (
-	*sdk.Plugin, error) {
-	m.Wasm = []sdk.Wasm{sdk.WasmData{Data: wasm}}
-	return sdk.NewPlugin(ctx, m, sdk.PluginConfig{EnableWasi: true}, functions)
+func newBare(ctx context.Context, wasm []byte, m gosdk.Manifest, functions ...gosdk.HostFunction) (
+	*gosdk.Plugin, error) {
+	m.Wasm = []gosdk.Wasm{gosdk.WasmData{Data: wasm}}
+	return gosdk.NewPlugin(ctx, m, gosdk.PluginConfig{EnableWasi: true}, functions)
 }
 
 // mustBare is for a process of its own, too.
-func mustBare(ctx context.Context, wasm []byte, m sdk.Manifest) *sdk.Plugin {
+func mustBare(ctx context.Context, wasm []byte, m gosdk.Manifest) *gosdk.Plugin {
 	p, err := newBare(ctx, wasm, m)
 	if err != nil {
 		fmt.Println(err)

@@ -4,34 +4,24 @@ import (
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 )
 
-// signatures of what the hand-made guests import.
-var signatures = map[string]string{
-	"alloc": "i64 -> i64", "free": "i64", "length": "i64 -> i64",
-	"store_u8": "i64 i32", "store_u64": "i64 i64", "load_u8": "i64 -> i32", "load_u64": "i64 -> i64",
-	"input_offset": "-> i64", "input_length": "-> i64", "input_load_u8": "i64 -> i32",
-	"output_set": "i64 i64", "error_set": "i64", "config_get": "i64 -> i64",
-	"var_get": "i64 -> i64", "var_set": "i64 i64", "http_request": "i64 i64 -> i64",
-	"log_info": "i64",
-}
-
-// guest is a module for Extism that is made by hand.
-type guest struct {
+// handmade is a module for Extism that is made by hand.
+type handmade struct {
 	*asm.Module
 	env map[string]asm.FuncIndex
 }
 
-func newGuest(imports ...string) *guest {
-	g := &guest{asm.New(), map[string]asm.FuncIndex{}}
+func newHandmade(imports ...string) *handmade {
+	g := &handmade{asm.New(), map[string]asm.FuncIndex{}}
 	for _, name := range imports {
-		g.env[name] = g.ImportFunc("extism:host/env", name, signatures[name])
+		g.env[name] = g.ImportFunc("extism:host/env", name, kernel[name])
 	}
 	return g
 }
 
-func (g *guest) call(name string) asm.Instr { return asm.Call(g.env[name]) }
+func (g *handmade) call(name string) asm.Instr { return asm.Call(g.env[name]) }
 
 // text makes a block of a text, and leaves its offset in an i64 local.
-func (g *guest) text(local uint32, s string) asm.Instr {
+func (g *handmade) text(local uint32, s string) asm.Instr {
 	code := asm.I64Const(int64(len(s))) + g.call("alloc") + asm.LocalSet(local)
 	for i := range len(s) {
 		code += asm.LocalGet(local) + asm.I64Const(int64(i)) + asm.I64Add +
@@ -41,7 +31,7 @@ func (g *guest) text(local uint32, s string) asm.Instr {
 }
 
 // run defines the function run, which has two locals of 64 bits, and gives the module.
-func (g *guest) run(body ...asm.Instr) []byte {
+func (g *handmade) run(body ...asm.Instr) []byte {
 	g.ExportMemory("memory", g.Memory(1))
 	g.Export("run", g.Func("-> i32", "i64 i64", body...))
 	return g.Bytes()
@@ -53,12 +43,12 @@ var forever = asm.Loop(asm.Br(0))
 
 // spin never returns, in a loop that the engine could interrupt.
 func spin() []byte {
-	return newGuest().run(forever, ok)
+	return newHandmade().run(forever, ok)
 }
 
 // recurse takes longer than anybody waits, without a loop: it calls itself twice at each depth.
 func recurse() []byte {
-	g := newGuest()
+	g := newHandmade()
 	self := g.NextFunc()
 	g.Func("i32", "", asm.LocalGet(0), asm.If(
 		asm.LocalGet(0), asm.I32Const(1), asm.I32Sub, asm.Call(self),
@@ -68,7 +58,7 @@ func recurse() []byte {
 
 // startSpin never gets through its start section.
 func startSpin() []byte {
-	g := newGuest()
+	g := newHandmade()
 	g.Start(g.Func("", "", forever))
 	return g.run(ok)
 }
@@ -79,7 +69,7 @@ func startSpin() []byte {
 func corrupt() []byte {
 	const own, key = 0, 1
 	const blocks, header = 64, 12 // a block's header is a state, a size and what is used of it
-	g := newGuest("alloc", "store_u8", "store_u64", "config_get", "output_set", "length")
+	g := newHandmade("alloc", "store_u8", "store_u64", "config_get", "output_set", "length")
 	code := asm.I64Const(blocks*header) + g.call("alloc") + asm.LocalSet(own) +
 		asm.LocalGet(own) + asm.I64Const(8) + asm.I64Sub + asm.I64Const(0) + g.call("store_u64")
 	for i := range int64(blocks) {
@@ -97,16 +87,16 @@ func corrupt() []byte {
 
 // outside says that its output is where there is no memory.
 func outside() []byte {
-	g := newGuest("output_set")
+	g := newHandmade("output_set")
 	return g.run(asm.I64Const(1<<31), asm.I64Const(8), g.call("output_set"), ok)
 }
 
 // silent returns 7, and no text that says why.
-func silent() []byte { return newGuest().run(asm.I32Const(7)) }
+func silent() []byte { return newHandmade().run(asm.I32Const(7)) }
 
 // fetch sends the request that is its input, and gives the response's body.
 func fetch() []byte {
-	g := newGuest("input_offset", "http_request", "length", "output_set")
+	g := newHandmade("input_offset", "http_request", "length", "output_set")
 	return g.run(
 		g.call("input_offset"), asm.I64Const(0), g.call("http_request"), asm.LocalSet(0),
 		asm.LocalGet(0), asm.LocalGet(0), g.call("length"), g.call("output_set"), ok)
@@ -114,7 +104,7 @@ func fetch() []byte {
 
 // remember sets a variable to its input, and gives what the variable then is.
 func remember() []byte {
-	g := newGuest("alloc", "store_u8", "input_offset", "var_set", "var_get", "length", "output_set")
+	g := newHandmade("alloc", "store_u8", "input_offset", "var_set", "var_get", "length", "output_set")
 	return g.run(
 		g.text(0, "v"), asm.LocalGet(0), g.call("input_offset"), g.call("var_set"),
 		g.text(0, "v"), asm.LocalGet(0), g.call("var_get"), asm.LocalSet(1),
@@ -123,7 +113,7 @@ func remember() []byte {
 
 // echoAfter calls a function of its host's, and gives its input.
 func echoAfter() []byte {
-	g := newGuest("input_offset", "input_length", "output_set")
+	g := newHandmade("input_offset", "input_length", "output_set")
 	wait := g.ImportFunc("extism:host/user", "wait", "")
 	return g.run(asm.Call(wait),
 		g.call("input_offset"), g.call("input_length"), g.call("output_set"), ok)
@@ -131,12 +121,12 @@ func echoAfter() []byte {
 
 // echo gives its input.
 func echo() []byte {
-	g := newGuest("input_offset", "input_length", "output_set")
+	g := newHandmade("input_offset", "input_length", "output_set")
 	return g.run(g.call("input_offset"), g.call("input_length"), g.call("output_set"), ok)
 }
 
 // spinOrEcho gives its input when there is none, and else never returns.
 func spinOrEcho() []byte {
-	g := newGuest("input_length")
+	g := newHandmade("input_length")
 	return g.run(g.call("input_length"), asm.I32WrapI64, asm.If(forever), ok)
 }

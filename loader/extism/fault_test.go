@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	sdk "github.com/extism/go-sdk"
+	gosdk "github.com/extism/go-sdk"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
@@ -50,7 +50,7 @@ func TestFaultDeadline(t *testing.T) {
 	each(t, func(t *testing.T, d loader.Decision) {
 		d.Host.Limits.Time = 300 * time.Millisecond
 		for _, wasm := range [][]byte{spin(), recurse()} {
-			dir := open(t, wasm, d, "run")
+			dir := openIn(t, wasm, d, "run")
 			for range 2 {
 				_, err := ask(t.Context(), dir, "run", "")
 				wantLimit(t, err, "time")
@@ -68,7 +68,7 @@ func TestFaultDeadline(t *testing.T) {
 
 // A plugin of the SDK's that timed out once answers no more.
 func TestFaultAfterTimeout(t *testing.T) {
-	p := mustBare(t.Context(), spinOrEcho(), sdk.Manifest{Timeout: 50})
+	p := mustBare(t.Context(), spinOrEcho(), gosdk.Manifest{Timeout: 50})
 	if _, _, err := p.Call("run", []byte("spin")); err == nil {
 		t.Fatal("the SDK as it is does not keep its own time-out")
 	}
@@ -78,7 +78,7 @@ func TestFaultAfterTimeout(t *testing.T) {
 	}
 	each(t, func(t *testing.T, d loader.Decision) {
 		d.Host.Limits.Time = time.Second
-		dir := open(t, spinOrEcho(), d, "run")
+		dir := openIn(t, spinOrEcho(), d, "run")
 		for _, in := range []string{"", "spin", "", ""} {
 			out, err := ask(t.Context(), dir, "run", in)
 			if in == "spin" {
@@ -95,7 +95,7 @@ func TestFaultStart(t *testing.T) {
 	hangsBare(t, "start")
 	each(t, func(t *testing.T, d loader.Decision) {
 		d.Host.Limits.Load = 200 * time.Millisecond
-		dir := open(t, startSpin(), d, "run")
+		dir := openIn(t, startSpin(), d, "run")
 		_, err := ask(t.Context(), dir, "run", "")
 		wantLimit(t, err, "load")
 		if _, ok := errors.AsType[*host.LoadError](err); !ok {
@@ -110,7 +110,7 @@ func TestFaultHeap(t *testing.T) {
 	hangsBare(t, "heap")
 	config := map[string]abi.Raw{"key": abi.AppendString(nil, "value")}
 	t.Run("native", func(t *testing.T) {
-		dir := open(t, corrupt(), loader.Decision{Host: host.Policy{Config: config}}, "run")
+		dir := openIn(t, corrupt(), loader.Decision{Host: host.Policy{Config: config}}, "run")
 		if out, err := ask(t.Context(), dir, "run", "input"); err != nil || out != `"value"` {
 			t.Errorf("%s, %v", out, err)
 		}
@@ -118,7 +118,7 @@ func TestFaultHeap(t *testing.T) {
 	t.Run("extism-sdk", func(t *testing.T) {
 		d := loader.Decision{Engine: "extism-sdk", Host: host.Policy{Config: config}}
 		d.Host.Limits.Time = 300 * time.Millisecond
-		_, err := ask(t.Context(), open(t, corrupt(), d, "run"), "run", "input")
+		_, err := ask(t.Context(), openIn(t, corrupt(), d, "run"), "run", "input")
 		wantLimit(t, err, "time")
 	})
 }
@@ -147,7 +147,7 @@ func TestFaultRedirect(t *testing.T) {
 		return fmt.Sprintf(`{"url":%q,"method":"GET","headers":{"X-Token":"secret"}}`, first.URL+path)
 	}
 
-	p := mustBare(t.Context(), fetch(), sdk.Manifest{AllowedHosts: []string{"127.0.0.1"}})
+	p := mustBare(t.Context(), fetch(), gosdk.Manifest{AllowedHosts: []string{"127.0.0.1"}})
 	if code, out, err := p.Call("run", []byte(request("/away"))); len(tokens) != 1 ||
 		tokens[0] != "secret" {
 		mended(t, code, string(out), err, tokens)
@@ -155,7 +155,7 @@ func TestFaultRedirect(t *testing.T) {
 	tokens = nil
 	each(t, func(t *testing.T, d loader.Decision) {
 		d.Host.Grants.HTTP = onlyTo(t, first.URL)
-		dir := open(t, fetch(), d, "run")
+		dir := openIn(t, fetch(), d, "run")
 		out, err := ask(t.Context(), dir, "run", request("/"))
 		if err != nil || out != `"here secret"` {
 			t.Errorf("%s, %v", out, err)
@@ -194,11 +194,11 @@ func onlyTo(t *testing.T, server string) *egress.Client {
 // Calls of one plugin of the SDK's get each other's inputs and outputs.
 func TestFaultConcurrentCalls(t *testing.T) {
 	inside, leave := make(chan bool, 2), make(chan bool)
-	wait := sdk.NewHostFunctionWithStack("wait", func(context.Context, *sdk.CurrentPlugin, []uint64) {
+	wait := gosdk.NewHostFunctionWithStack("wait", func(context.Context, *gosdk.CurrentPlugin, []uint64) {
 		inside <- true
 		<-leave
 	}, nil, nil)
-	p, err := newBare(t.Context(), echoAfter(), sdk.Manifest{}, wait)
+	p, err := newBare(t.Context(), echoAfter(), gosdk.Manifest{}, wait)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestFaultConcurrentCalls(t *testing.T) {
 	}
 
 	each(t, func(t *testing.T, d loader.Decision) {
-		dir := open(t, echo(), d, "run")
+		dir := openIn(t, echo(), d, "run")
 		var all sync.WaitGroup
 		for i := range 16 {
 			all.Go(func() {
@@ -236,12 +236,12 @@ func TestFaultConcurrentCalls(t *testing.T) {
 
 // An output that is not in memory is an empty success to the SDK.
 func TestFaultOutputOutside(t *testing.T) {
-	p := mustBare(t.Context(), outside(), sdk.Manifest{})
+	p := mustBare(t.Context(), outside(), gosdk.Manifest{})
 	if code, out, err := p.Call("run", nil); code != 0 || len(out) > 0 || err != nil {
 		mended(t, code, string(out), err)
 	}
 	each(t, func(t *testing.T, d loader.Decision) {
-		out, err := ask(t.Context(), open(t, outside(), d, "run"), "run", "")
+		out, err := ask(t.Context(), openIn(t, outside(), d, "run"), "run", "")
 		if _, ok := errors.AsType[*host.ContractError](err); !ok {
 			t.Errorf("got %s, %v; want a breach of the contract", out, err)
 		}
@@ -250,12 +250,12 @@ func TestFaultOutputOutside(t *testing.T) {
 
 // A function that returns another number than 0, without a word, has not failed to the SDK.
 func TestFaultSilentCode(t *testing.T) {
-	p := mustBare(t.Context(), silent(), sdk.Manifest{})
+	p := mustBare(t.Context(), silent(), gosdk.Manifest{})
 	if code, _, err := p.Call("run", nil); code != 7 || err != nil {
 		mended(t, code, err)
 	}
 	each(t, func(t *testing.T, d loader.Decision) {
-		_, err := ask(t.Context(), open(t, silent(), d, "run"), "run", "")
+		_, err := ask(t.Context(), openIn(t, silent(), d, "run"), "run", "")
 		if f, ok := errors.AsType[*abi.Failure](err); !ok || f.Code != "code_7" {
 			t.Errorf("got %v, want the guest's failure", err)
 		}
@@ -266,7 +266,7 @@ func TestFaultSilentCode(t *testing.T) {
 // rules are read before there is a plugin.
 func TestFaultGlob(t *testing.T) {
 	const request = `{"url":"http://127.0.0.1:1/"}`
-	p := mustBare(t.Context(), fetch(), sdk.Manifest{AllowedHosts: []string{"["}})
+	p := mustBare(t.Context(), fetch(), gosdk.Manifest{AllowedHosts: []string{"["}})
 	if _, _, err := p.Call("run", []byte(request)); err == nil ||
 		!strings.Contains(err.Error(), "unexpected end of input (recovered by wazero)") {
 		mended(t, err)
@@ -287,14 +287,14 @@ func TestFaultSymlink(t *testing.T) {
 		t.Fatal(err)
 	}
 	wasm := sdkWasm(t, "fs") // gives what is in /mnt/test.txt
-	p := mustBare(t.Context(), wasm, sdk.Manifest{AllowedPaths: map[string]string{inside: "/mnt"}})
+	p := mustBare(t.Context(), wasm, gosdk.Manifest{AllowedPaths: map[string]string{inside: "/mnt"}})
 	if _, out, err := p.Call("run_test", nil); string(out) != "secret" {
 		mended(t, string(out), err)
 	}
 	policy := host.Policy{Grants: host.Grants{Files: []host.Mount{{Host: inside, Guest: "/mnt",
 		Write: true}}}} // which is how the guest opens it
 	t.Run("native", func(t *testing.T) {
-		dir := open(t, wasm, loader.Decision{Host: policy}, "run_test")
+		dir := openIn(t, wasm, loader.Decision{Host: policy}, "run_test")
 		if out, err := ask(t.Context(), dir, "run_test", ""); strings.Contains(out, "secret") {
 			t.Errorf("it read %s, %v", out, err)
 		}
@@ -311,7 +311,7 @@ func TestFaultSymlink(t *testing.T) {
 	})
 	t.Run("extism-sdk", func(t *testing.T) {
 		d := loader.Decision{Engine: "extism-sdk", Host: policy}
-		_, err := ask(t.Context(), open(t, wasm, d, "run_test"), "run_test", "")
+		_, err := ask(t.Context(), openIn(t, wasm, d, "run_test"), "run_test", "")
 		if e, ok := errors.AsType[*extism.EngineError](err); !ok ||
 			!strings.Contains(e.Error(), "files") {
 			t.Errorf("got %v, want a word on files", err)
@@ -326,7 +326,7 @@ func TestFaultMaxPages(t *testing.T) {
 	}))
 	defer server.Close()
 	request := fmt.Sprintf(`{"url":%q}`, server.URL)
-	m := sdk.Manifest{AllowedHosts: []string{"127.0.0.1"}, Memory: &sdk.ManifestMemory{MaxPages: 64}}
+	m := gosdk.Manifest{AllowedHosts: []string{"127.0.0.1"}, Memory: &gosdk.ManifestMemory{MaxPages: 64}}
 	p := mustBare(t.Context(), remember(), m)
 	if _, out, err := p.Call("run", []byte("x")); err == nil ||
 		!strings.Contains(err.Error(), "Vars are disabled") {
@@ -344,7 +344,7 @@ func TestFaultMaxPages(t *testing.T) {
 			wasm     []byte
 			in, want string
 		}{{remember(), "x", `"x"`}, {fetch(), request, `"body"`}} {
-			out, err := ask(t.Context(), open(t, tt.wasm, d, "run"), "run", tt.in)
+			out, err := ask(t.Context(), openIn(t, tt.wasm, d, "run"), "run", tt.in)
 			if err != nil || out != tt.want {
 				t.Errorf("%s, %v; want %s", out, err, tt.want)
 			}

@@ -1,8 +1,10 @@
 package extism
 
 import (
+	"bytes"
 	"encoding/binary"
-	"fmt"
+	"maps"
+	"math"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
@@ -20,30 +22,28 @@ type state struct {
 	output, outLen uint64
 	answered       bool   // output was set
 	failure        uint64 // offset of the error's text
+	failureText    []byte // as it was when it was set
 	vars           map[string][]byte
 	varBytes       int
-	status         int // of the last response
+	maxVarBytes    int
+	maxResponse    int64 // bytes of a body
+	status         int   // of the last response
 	headers        []byte
 }
 
-func newState() host.State { return &state{mem: newMemory()} }
+func newState() host.State { return &state{mem: newMemory(), maxVarBytes: MaxVariables} }
 
 // Fork implements host.State.
 func (s *state) Fork() host.State {
-	c := *s
-	c.mem = s.mem.fork()
-	c.vars = map[string][]byte{}
-	for name, value := range s.vars {
-		c.vars[name] = value
-	}
-	return &c
+	return &state{mem: s.mem.fork(), vars: maps.Clone(s.vars), varBytes: s.varBytes}
 }
 
 // call is a function's call by a guest.
 type call struct {
 	*host.Guest
 	*state
-	stack []uint64
+	bounds bounds
+	stack  []uint64
 }
 
 // kernel are the functions of extism:host/env. i is a 32-bit integer, I one of 64 bits.
@@ -94,11 +94,14 @@ func functions() []host.Function {
 	return list
 }
 
-// enter readies the state for a function.
+// enter is a function's call, or what a call of the whole guest begins with.
 func enter(g *host.Guest, stack []uint64) *call {
-	s := g.State().(*state)
-	s.mem.max = g.Limits().Memory
-	return &call{g, s, stack}
+	c := &call{Guest: g, state: g.State().(*state), stack: stack}
+	c.bounds = bounds{math.MaxInt64, MaxBlocks, g.Claim}
+	if !g.InCall() {
+		c.bounds.bytes, c.bounds.blocks = MaxLoadedBytes, MaxLoadedBlocks
+	}
+	return c
 }
 
 func types(row string) []host.ValueType {
@@ -111,17 +114,12 @@ func types(row string) []host.ValueType {
 	return list
 }
 
-// broken ends the guest: it names what is not there.
-func (c *call) broken(format string, args ...any) {
-	c.End(&host.ContractError{Detail: "extism: " + fmt.Sprintf(format, args...)})
-}
-
 // at is size bytes at an offset, which the guest reads or writes.
 func (c *call) at(offset, size uint64) []byte {
 	b, ok := c.mem.view(offset, size)
 	if !ok || offset == 0 {
-		c.broken("%d bytes at offset %d are not in its memory of %d bytes", size, offset,
-			len(c.mem.arena))
+		c.End(broken("%d bytes at offset %d are not in its memory of %d bytes", size, offset,
+			len(c.mem.arena)))
 	}
 	return b
 }
@@ -129,7 +127,7 @@ func (c *call) at(offset, size uint64) []byte {
 func (c *call) alloc() {
 	size := c.stack[0]
 	c.Charge(int(min(size, 1<<32)))
-	at, err := c.mem.alloc(size)
+	at, err := c.mem.alloc(size, &c.bounds)
 	if err != nil {
 		c.End(err)
 	}
@@ -139,7 +137,7 @@ func (c *call) alloc() {
 // put hands the guest bytes of the host's.
 func (c *call) put(b []byte) uint64 {
 	c.Charge(len(b))
-	at, err := c.mem.put(b)
+	at, err := c.mem.put(b, &c.bounds)
 	if err != nil {
 		c.End(err)
 	}
@@ -167,7 +165,7 @@ func (c *call) inputLen()    { c.stack[0] = c.inputLength }
 // inputAt is bytes of the input. A word that reaches past its end has what lies there.
 func (c *call) inputAt(from, size uint64) []byte {
 	if from >= c.inputLength {
-		c.broken("byte %d of an input of %d bytes", from, c.inputLength)
+		c.End(broken("byte %d of an input of %d bytes", from, c.inputLength))
 	}
 	return c.at(c.input+from, size)
 }
@@ -181,7 +179,9 @@ func (c *call) outputSet() {
 	if most := c.Limits().Output; size > uint64(most) {
 		c.End(&host.LimitError{Limit: "output", Max: most, Asked: int64(min(size, 1<<62))})
 	}
-	if size > 0 {
+	if size == 0 {
+		offset = 0 // wherever an empty output lies
+	} else {
 		c.at(offset, size)
 	}
 	c.output, c.outLen, c.answered = offset, size, true
@@ -190,11 +190,19 @@ func (c *call) outputSet() {
 func (c *call) outputOffset() { c.stack[0] = c.output }
 func (c *call) outputLength() { c.stack[0] = c.outLen }
 
+// maxErrorText is how much of an error's text is kept, in bytes: more than is ever shown.
+const maxErrorText = 64 << 10
+
+// errorSet takes the error's text, since a guest may free its block. Offset 0 takes the error back.
 func (c *call) errorSet() {
-	if c.stack[0] != 0 && c.mem.length(c.stack[0]) == 0 {
-		c.broken("the error at offset %d is no block", c.stack[0])
+	at := c.stack[0]
+	if at != 0 && c.mem.length(at) == 0 {
+		c.End(broken("the error at offset %d is no block", at))
 	}
-	c.failure = c.stack[0]
+	b := c.mem.block(at)
+	b = b[:min(len(b), maxErrorText)]
+	c.Charge(len(b))
+	c.failure, c.failureText = at, bytes.Clone(b)
 }
 
 func (c *call) errorGet() { c.stack[0] = c.failure }

@@ -9,8 +9,11 @@ import (
 	"github.com/wasmagent/wasmagent/host/egress"
 )
 
-// maxRequest is how long the JSON of a request may be, in bytes, without its body.
-const maxRequest = 1 << 20
+// Limits of a request, in bytes. The policy's are lower, and apply as well.
+const (
+	MaxRequest     = 1 << 20  // of its JSON, without the body
+	MaxRequestBody = 16 << 20 // which is copied before anything else is known of it
+)
 
 // request is what a guest says of a request.
 type request struct {
@@ -23,8 +26,11 @@ type request struct {
 func (c *call) httpRequest() {
 	asked, body := c.text(c.stack[0]), c.text(c.stack[1])
 	c.status, c.headers = 0, nil
-	if len(asked) > maxRequest {
-		c.broken("a request of %d bytes, more than %d", len(asked), maxRequest)
+	switch {
+	case len(asked) > MaxRequest:
+		c.Fail(tooLarge("http_request: a request of %d bytes, more than %d", len(asked), MaxRequest))
+	case len(body) > MaxRequestBody:
+		c.Fail(tooLarge("http_request: a body of %d bytes, more than %d", len(body), MaxRequestBody))
 	}
 	var q request
 	if err := json.Unmarshal(asked, &q); err != nil {
@@ -44,6 +50,10 @@ func (c *call) httpRequest() {
 	resp, err := c.HTTP(req)
 	if err != nil {
 		c.Fail(failed("http_request", err))
+	}
+	if size := int64(len(resp.Body)); size > c.maxResponse {
+		c.Fail(tooLarge("http_request: a response of %d bytes, and the plugin's manifest has %d for one",
+			size, c.maxResponse))
 	}
 	c.status, c.headers = resp.Status, headersJSON(resp.Headers)
 	if len(resp.Body) > 0 {

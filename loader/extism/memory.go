@@ -1,31 +1,51 @@
 package extism
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/wasmagent/wasmagent/host"
 )
 
-// maxBlocks is how many blocks a guest may have at a time.
-const maxBlocks = 1 << 17
+const (
+	// MaxBlocks is how many blocks a guest may have at a time. Their table takes some 10 MiB.
+	MaxBlocks = 1 << 17
 
-// minBlock is the smallest room of a block, in bytes: a guest reads words.
-const minBlock = 8
+	// What loading may leave behind. It is copied for every call.
+	MaxLoadedBytes  = 1 << 20 // of blocks
+	MaxLoadedBlocks = 1 << 10
+
+	// minBlock is the smallest room of a block, in bytes: a guest reads words.
+	minBlock = 8
+
+	// classes of room, each of twice as many bytes as the one before. The last is more than any
+	// limit allows.
+	classes = 40
+)
 
 // memory is the blocks that a guest shares with its host. An offset is the place of a byte in
 // arena; 0 is none. The guest reaches the arena's bytes, and never the table.
 type memory struct {
-	arena  []byte
-	blocks map[uint64]uint64 // lengths by offset
-	free   [48][]uint64      // offsets of free rooms of 1<<i bytes
-	max    int64             // bytes of arena
+	arena   []byte
+	claimed int               // bytes of arena that the guest was charged for
+	blocks  map[uint64]uint64 // lengths by offset
+	free    [classes][]uint64 // offsets of free rooms of 1<<i bytes
+}
+
+// bounds is what a memory may have at a time.
+type bounds struct {
+	bytes  int64 // of arena, which claim bounds too
+	blocks int
+	claim  func(bytes int64) error
 }
 
 func newMemory() *memory {
-	return &memory{arena: make([]byte, minBlock, 4<<10), blocks: map[uint64]uint64{}}
+	return &memory{
+		arena: make([]byte, minBlock, 4<<10), claimed: minBlock, blocks: map[uint64]uint64{},
+	}
 }
 
-// fork copies the blocks.
+// fork copies the blocks, for a guest that is yet to be charged for them.
 func (m *memory) fork() *memory {
 	c := newMemory()
 	c.arena = append(c.arena[:0], m.arena...)
@@ -38,41 +58,58 @@ func (m *memory) fork() *memory {
 	return c
 }
 
-// alloc makes a block of size bytes, all zero. Its room is a power of two, so that a freed one can
-// be used again.
-func (m *memory) alloc(size uint64) (at uint64, err error) {
+// settle charges for what a fork was made with.
+func (m *memory) settle(b *bounds) error {
+	err := b.claim(int64(len(m.arena) - m.claimed))
+	if err == nil {
+		m.claimed = len(m.arena)
+	}
+	return err
+}
+
+// class is which room a block of size bytes gets: of a power of two, so that a freed one can be used
+// again.
+func class(size uint64) int { return bits.Len64(max(size, minBlock) - 1) }
+
+// alloc makes a block of size bytes, all zero.
+func (m *memory) alloc(size uint64, b *bounds) (at uint64, err error) {
 	if size == 0 {
 		return 0, nil
 	}
-	class := bits.Len64(max(size, minBlock) - 1)
-	if len(m.blocks) >= maxBlocks {
-		return 0, &host.ContractError{Detail: "extism: more than 131072 blocks at a time"}
+	if len(m.blocks) >= b.blocks {
+		return 0, broken("more than %d blocks at a time", b.blocks)
 	}
-	if class < len(m.free) && len(m.free[class]) > 0 {
-		list := m.free[class]
-		at, m.free[class] = list[len(list)-1], list[:len(list)-1]
-		clear(m.arena[at : at+1<<class])
-	} else {
-		if class >= len(m.free) || uint64(len(m.arena))+1<<class > uint64(m.max) {
-			return 0, &host.LimitError{Limit: "memory", Max: m.max,
-				Asked: int64(min(size, 1<<62))}
-		}
-		at = uint64(len(m.arena))
-		m.grow(1 << class)
+	c := class(size)
+	if c < classes && len(m.free[c]) > 0 {
+		list := m.free[c]
+		at, m.free[c] = list[len(list)-1], list[:len(list)-1]
+		clear(m.arena[at : at+1<<c])
+	} else if at, err = m.grow(c, b); err != nil {
+		return 0, err
 	}
 	m.blocks[at] = size
 	return at, nil
 }
 
-// grow adds zeros to the arena.
-func (m *memory) grow(n int) {
-	m.arena = append(m.arena, make([]byte, n)...)
+// grow adds a room of zeros to the arena.
+func (m *memory) grow(c int, b *bounds) (at uint64, err error) {
+	room := int64(1) << min(c, classes)
+	if room > b.bytes-int64(len(m.arena)) {
+		return 0, broken("more than %d bytes of blocks", b.bytes)
+	}
+	if err := b.claim(room); err != nil {
+		return 0, err
+	}
+	at = uint64(len(m.arena))
+	m.arena = append(m.arena, make([]byte, room)...)
+	m.claimed += int(room)
+	return at, nil
 }
 
 // put makes a block of bytes of the host's; of none there is no block.
-func (m *memory) put(b []byte) (at uint64, err error) {
-	if at, err = m.alloc(uint64(len(b))); err == nil {
-		copy(m.arena[at:], b)
+func (m *memory) put(data []byte, b *bounds) (at uint64, err error) {
+	if at, err = m.alloc(uint64(len(data)), b); err == nil {
+		copy(m.arena[at:], data)
 	}
 	return at, err
 }
@@ -84,8 +121,8 @@ func (m *memory) release(at uint64) {
 		return
 	}
 	delete(m.blocks, at)
-	class := bits.Len64(max(size, minBlock) - 1)
-	m.free[class] = append(m.free[class], at)
+	c := class(size)
+	m.free[c] = append(m.free[c], at)
 }
 
 // length is that of a block, 0 of what is none.
@@ -104,4 +141,9 @@ func (m *memory) view(at, size uint64) ([]byte, bool) {
 		return nil, false
 	}
 	return m.arena[at : at+size : at+size], true
+}
+
+// broken is a guest that broke Extism's rules.
+func broken(format string, args ...any) error {
+	return &host.ContractError{Detail: "extism: " + fmt.Sprintf(format, args...)}
 }

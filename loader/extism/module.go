@@ -20,6 +20,9 @@ type module struct {
 	guest     *host.Module
 	manifest  abi.Manifest
 	functions map[string]loader.Function // by tool
+
+	maxVarBytes int   // of a call's variables
+	maxResponse int64 // bytes of a response's body
 }
 
 func (m *module) Manifest() abi.Manifest          { return m.manifest }
@@ -39,7 +42,7 @@ func (m *module) Call(ctx context.Context, call *plugins.Call, obs *host.Observe
 			return out, stats, err
 		}
 	}
-	answer, stats, err := run(ctx, m.guest, fn.Export, input, obs)
+	answer, stats, err := m.run(ctx, fn.Export, input, obs)
 	if err != nil {
 		return out, stats, err
 	}
@@ -48,49 +51,59 @@ func (m *module) Call(ctx context.Context, call *plugins.Call, obs *host.Observe
 }
 
 // run calls a function with an input and gives its output, a copy.
-func run(ctx context.Context, guest *host.Module, export string, input []byte, obs *host.Observer) (
+func (m *module) run(ctx context.Context, export string, input []byte, obs *host.Observer) (
 	output []byte, stats host.CallStats, err error) {
-	var problem error
 	entry := &host.Entry{
 		Export: export,
-		Ready: func(s host.State) {
-			st := s.(*state)
-			st.mem.max = int64(len(st.mem.arena)) + 2*int64(len(input)) + minBlock
-			st.input, problem = st.mem.put(input)
-			st.inputLength = uint64(len(input))
-		},
-		Keep: func(r *host.Returned) bool { return report(r) == nil },
+		Ready:  func(g *host.Guest) error { return m.ready(g, input) },
+		Exits:  true,
+		Keep:   func(r *host.Returned) bool { return verdict(r, export) == nil },
 	}
-	ret, stats, err := guest.Run(ctx, entry, obs)
-	if err = errors.Join(err, problem); problem != nil {
-		return nil, stats, err
-	}
+	ret, stats, err := m.guest.Run(ctx, entry, obs)
 	s, _ := ret.State.(*state)
-	if exit, ok := errors.AsType[*host.ExitError](err); ok && s != nil {
-		switch {
-		case exit.Code != 0:
-			return nil, stats, &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code),
-				Message: said(s, fmt.Sprintf("exited with code %d", exit.Code))}
-		case s.answered:
-			err = nil
-		}
+	if exit, ok := errors.AsType[*host.ExitError](err); ok {
+		return nil, stats, &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code),
+			Message: said(s, exit.Error())}
 	}
 	if err == nil {
-		err = report(&ret)
+		err = verdict(&ret, export)
+	}
+	if silent, ok := errors.AsType[*host.ExitError](err); ok {
+		silent.Stderr = stats.Stderr
 	}
 	if err != nil {
 		return nil, stats, err
 	}
-	b, ok := s.mem.view(s.output, s.outLen)
-	if !ok {
-		return nil, stats, &host.ContractError{Detail: "extism: its output is not in its memory"}
-	}
+	b, _ := s.mem.view(s.output, s.outLen) // which was there when it was set
 	return bytes.Clone(b), stats, nil
 }
 
-// report is the guest's own report that it failed, if it made one.
-func report(r *host.Returned) error {
+// ready puts the input where the guest finds it.
+func (m *module) ready(g *host.Guest, input []byte) error {
+	if most := g.Limits().Request; int64(len(input)) > most {
+		return &host.LimitError{Limit: "request", Max: most, Asked: int64(len(input))}
+	}
+	s := g.State().(*state)
+	// An output, an error or a response while loading were none of this call's.
+	*s = state{mem: s.mem, vars: s.vars, varBytes: s.varBytes,
+		maxVarBytes: m.maxVarBytes, maxResponse: m.maxResponse, inputLength: uint64(len(input))}
+	c := enter(g, nil)
+	err := c.mem.settle(&c.bounds)
+	if err == nil {
+		s.input, err = c.mem.put(input, &c.bounds)
+	}
+	return err
+}
+
+// command is the function of a program that has one, and ends by an exit.
+const command = "_start"
+
+// verdict is why a guest that returned has not done its work: its own report, if it made one.
+func verdict(r *host.Returned, export string) error {
 	s := r.State.(*state)
+	if r.Exited && !s.answered && export != command {
+		return &host.ExitError{}
+	}
 	if code := int32(r.Result); code != 0 {
 		return &abi.Failure{Code: fmt.Sprintf("code_%d", code),
 			Message: said(s, fmt.Sprintf("returned %d, without an error text", code))}
@@ -103,8 +116,8 @@ func report(r *host.Returned) error {
 
 // said is the text of the guest's error, or what stands in for it.
 func said(s *state, silent string) string {
-	if b := s.mem.block(s.failure); len(b) > 0 {
-		return string(b)
+	if len(s.failureText) > 0 {
+		return string(s.failureText)
 	}
 	return silent
 }

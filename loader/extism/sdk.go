@@ -29,8 +29,6 @@ const (
 	MaxProcesses = 4
 	// KernelMemory is what the SDK itself may have for a call beyond limits.memory, in bytes.
 	KernelMemory = 2 << 20
-	// MaxLinked is how many modules a plugin may be linked of.
-	MaxLinked = 16
 )
 
 // EngineError is a policy that the engine extism-sdk cannot keep, or an engine that is not there.
@@ -43,32 +41,44 @@ func (e *EngineError) Error() string {
 	return fmt.Sprintf("engine %q: %s", e.Engine, strings.Join(e.Problems, "; "))
 }
 
-// sdkPart is one of the modules that make a plugin. The last is the one that is called.
+// sdkPart is one of the modules that a plugin is linked of.
 type sdkPart struct {
-	Name string // that others import it by; "" of the one that is called
-	Wasm []byte
+	name string // that others import it by; "main" is the one that is called
+	wasm []byte
 }
 
+// parts are the modules of a bundle, in their order, or the one of a module without a manifest.
+func (m *manifest) parts(main []byte) (parts []sdkPart) {
+	if m == nil {
+		return []sdkPart{{mainPart, main}}
+	}
+	for i, w := range m.Wasm {
+		part := sdkPart{w.Name, w.Data}
+		if i == m.main() {
+			part = sdkPart{mainPart, main}
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// mainPart is the SDK's name for the module that is called.
+const mainPart = "main"
+
 // compileSDK makes a plugin that runs in the SDK, which is asked to make an instance of it.
-func (k *kind) compileSDK(ctx context.Context, parts []sdkPart, p *loader.Plugin,
-	d *loader.Decision) (loader.Module, error) {
-	limits, err := d.Host.Limits.Complete()
+func (k *kind) compileSDK(ctx context.Context, own *module, parts []sdkPart, policy host.Policy) (
+	loader.Module, error) {
+	limits, err := policy.Limits.Complete()
 	if err != nil {
 		return nil, err
 	}
-	if problems := k.unkept(&d.Host); len(problems) > 0 {
+	if problems := k.unkept(&policy); len(problems) > 0 {
 		return nil, &EngineError{engineSDK, problems}
 	}
-	main, err := checkLinked(parts, &limits)
-	if err != nil {
+	if err := checkParts(parts, &limits); err != nil {
 		return nil, err
 	}
-	m := &sdkModule{limits: limits, policy: d.Host}
-	m.functions = map[string]loader.Function{}
-	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
-	if err := m.declare(main, d.Functions); err != nil {
-		return nil, err
-	}
+	m := &sdkModule{module: own, limits: limits, policy: policy}
 	if err := m.open(k.sdkCommand, parts); err != nil {
 		return nil, err
 	}
@@ -100,28 +110,23 @@ func (k *kind) unkept(p *host.Policy) (problems []string) {
 	return problems
 }
 
-// checkLinked holds modules against the limits, and their imports against what there is. It gives
-// the facts of the one that is called.
-func checkLinked(parts []sdkPart, limits *host.Limits) (main *host.Facts, err error) {
-	if len(parts) == 0 || len(parts) > MaxLinked {
-		return nil, refuse(fmt.Sprintf("it is linked of %d modules, want 1 to %d", len(parts), MaxLinked))
-	}
+// checkParts holds modules against the limits, and their imports against what there is.
+func checkParts(parts []sdkPart, limits *host.Limits) error {
 	exports := map[string]*host.Facts{}
 	var all []*host.Facts
 	var size int64
 	for _, part := range parts {
-		if size += int64(len(part.Wasm)); size > limits.Module {
-			return nil, &host.LoadError{Stage: "preflight",
+		if size += int64(len(part.wasm)); size > limits.Module {
+			return &host.LoadError{Stage: "preflight",
 				Err: &host.LimitError{Limit: "module", Max: limits.Module, Asked: size}}
 		}
-		facts, err := host.Inspect(part.Wasm)
+		facts, err := host.Inspect(part.wasm)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		all = append(all, facts)
-		exports[part.Name] = facts
+		exports[part.name] = facts
 	}
-	main = all[len(all)-1]
 	var problems []string
 	var pages uint64
 	for _, facts := range all {
@@ -135,17 +140,13 @@ func checkLinked(parts []sdkPart, limits *host.Limits) (main *host.Facts, err er
 			"limit of %d (limits.memory)", pages, most))
 	}
 	if len(problems) > 0 {
-		return nil, refuse(problems...)
+		return &host.LoadError{Stage: "contract", Err: &host.ModuleError{Problems: problems}}
 	}
-	return main, nil
+	return nil
 }
 
 // sdkPageBytes is the size of a page of linear memory.
 const sdkPageBytes = 64 << 10
-
-func refuse(problems ...string) error {
-	return &host.LoadError{Stage: "contract", Err: &host.ModuleError{Problems: problems}}
-}
 
 // unlinked lists the imports that there is nothing for.
 func unlinked(f *host.Facts, exports map[string]*host.Facts) (problems []string) {
@@ -181,18 +182,19 @@ func isKernel(name string) bool {
 
 // sdkModule is a plugin in the SDK.
 type sdkModule struct {
-	module // without a guest
-	limits host.Limits
-	policy host.Policy
-	pool   *sdkPool
-	lines  *rate.Limiter // log lines, of all calls together
-	size   int64         // bytes of all modules
+	*module // without a guest
+	limits  host.Limits
+	policy  host.Policy
+	pool    *sdkPool
+	lines   *rate.Limiter // log lines, of all calls together
+	size    int64         // bytes of all modules
 }
 
 // open readies what a process is opened with. None is started.
 func (m *sdkModule) open(command []string, parts []sdkPart) error {
 	opening := sdkwire.Opening{Config: map[string]string{}, Output: m.limits.Output,
-		Memory: m.limits.Memory + KernelMemory}
+		Memory: m.limits.Memory + KernelMemory, Variables: int64(m.maxVarBytes),
+		Response: m.maxResponse}
 	for name, raw := range m.policy.Config {
 		text, err := configText(raw)
 		if err != nil {
@@ -206,9 +208,9 @@ func (m *sdkModule) open(command []string, parts []sdkPart) error {
 	slices.Sort(opening.Env)
 	var wasm []byte
 	for _, part := range parts {
-		opening.Names = append(opening.Names, part.Name)
-		opening.Sizes = append(opening.Sizes, len(part.Wasm))
-		wasm = append(wasm, part.Wasm...)
+		opening.Names = append(opening.Names, part.name)
+		opening.Sizes = append(opening.Sizes, len(part.wasm))
+		wasm = append(wasm, part.wasm...)
 	}
 	m.size = int64(len(wasm))
 	m.lines = rate.NewLimiter(rate.Limit(m.limits.LogRate), m.limits.LogRate)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,8 +37,8 @@ type word struct{ loader.Decision }
 
 func (w word) Decide(*loader.Plugin) (loader.Decision, error) { return w.Decision, nil }
 
-// open loads a module under an engine, with a tool for each function: that takes one string.
-func open(t *testing.T, wasm []byte, d loader.Decision, functions ...string) *loader.Dir {
+// openIn loads a module under an engine, with a tool for each function: that takes one string.
+func openIn(t *testing.T, wasm []byte, d loader.Decision, functions ...string) *loader.Dir {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plugin.wasm")
 	if err := os.WriteFile(path, wasm, 0o600); err != nil {
@@ -82,11 +81,7 @@ func ask(ctx context.Context, dir *loader.Dir, function, text string) (string, e
 // sdkWasm is one of the modules that come with the SDK.
 func sdkWasm(t *testing.T, name string) []byte {
 	t.Helper()
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	wasm, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "wasm", name+".wasm"))
+	wasm, err := os.ReadFile(filepath.Join(sdkDir(t), name+".wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +89,7 @@ func sdkWasm(t *testing.T, name string) []byte {
 }
 
 func TestSDKEngineCalls(t *testing.T) {
-	dir := open(t, sdkWasm(t, "count_vowels"), loader.Decision{Engine: "extism-sdk"}, "count_vowels")
+	dir := openIn(t, sdkWasm(t, "count_vowels"), loader.Decision{Engine: "extism-sdk"}, "count_vowels")
 	for range 3 {
 		out, err := ask(t.Context(), dir, "count_vowels", "hello")
 		if want := `{"count":2,"total":2,"vowels":"aeiouAEIOU"}`; err != nil || out != want {

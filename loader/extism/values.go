@@ -1,15 +1,19 @@
 package extism
 
 import (
+	"bytes"
+	"fmt"
+
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/abi/transcode"
 	"github.com/wasmagent/wasmagent/host"
 )
 
-// Limits of variables, in bytes of names and values.
+// Limits of variables that live as long as a call, and of names.
 const (
-	MaxVariables = 1 << 20 // all of a call
-	maxName      = 1 << 10 // a name's
+	MaxVariables = 1 << 20 // bytes of names and values
+	MaxVarCount  = 1 << 12
+	MaxName      = 1 << 10 // bytes, of a setting's too
 )
 
 // configGet gives a setting of the policy's: a text as it is, anything else as JSON.
@@ -37,8 +41,8 @@ func configText(raw abi.Raw) ([]byte, error) {
 // name is a text that names something.
 func (c *call) name(offset uint64) string {
 	b := c.text(offset)
-	if len(b) > maxName {
-		c.broken("a name of %d bytes, more than %d", len(b), maxName)
+	if len(b) > MaxName {
+		c.End(broken("a name of %d bytes, more than %d", len(b), MaxName))
 	}
 	return string(b)
 }
@@ -69,9 +73,10 @@ func refused(err error) bool {
 
 func (c *call) varSet() {
 	name, at := c.name(c.stack[0]), c.stack[1]
-	value := append([]byte(nil), c.text(at)...)
-	c.mem.release(c.stack[0])
-	c.mem.release(at)
+	value := c.text(at)
+	if len(value) > host.MaxKVValue {
+		c.Fail(tooLarge("var_set: a value of %d bytes, more than %d", len(value), host.MaxKVValue))
+	}
 	q := &abi.KVRequest{Op: abi.KVSet, Key: name, Value: abi.AppendBin(nil, value)}
 	if at == 0 {
 		q.Op = abi.KVDelete
@@ -84,6 +89,8 @@ func (c *call) varSet() {
 	default:
 		c.keepVar(name, value, at == 0)
 	}
+	c.mem.release(c.stack[0])
+	c.mem.release(at)
 }
 
 // keepVar keeps a variable until the call ends.
@@ -95,13 +102,24 @@ func (c *call) keepVar(name string, value []byte, remove bool) {
 	if remove {
 		return
 	}
-	if c.varBytes += len(name) + len(value); c.varBytes > MaxVariables {
-		c.Fail(&abi.Failure{Message: "its variables have more than 1 MiB", Permanent: true})
+	c.varBytes += len(name) + len(value)
+	switch {
+	case c.varBytes > c.maxVarBytes:
+		c.Fail(tooLarge("var_set: all variables have %d bytes, more than %d", c.varBytes,
+			c.maxVarBytes))
+	case len(c.vars) >= MaxVarCount:
+		c.Fail(tooLarge("var_set: more than %d variables", MaxVarCount))
 	}
 	if c.vars == nil {
 		c.vars = map[string][]byte{}
 	}
-	c.vars[name] = value
+	c.vars[name] = bytes.Clone(value)
+}
+
+// tooLarge is a failure of a guest that wants more than there is for anybody.
+func tooLarge(format string, args ...any) error {
+	return &abi.Failure{Code: string(abi.TooLarge), Message: fmt.Sprintf(format, args...),
+		Permanent: true}
 }
 
 // failed is a failure that Extism has no way to tell the guest of.

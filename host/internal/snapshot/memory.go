@@ -50,6 +50,7 @@ type Memory struct {
 	forImage  Road
 	forGrown  Road
 	charge    func(int64) bool
+	claimed   int64 // bytes, beside the memory
 	denied    *Denial
 	stats     Stats
 	tide      tide
@@ -205,7 +206,8 @@ func (m *Memory) growTo(size uint64) *Denial {
 	case size > uint64(m.most()):
 		d.Reason, d.Max = Declared, int64(m.declared)
 		return d
-	case size > uint64(m.limit):
+	case size+uint64(m.claimed) > uint64(m.limit):
+		d.Asked = int64(min(size+uint64(m.claimed), math.MaxInt64))
 		d.Reason, d.Max = Policy, int64(m.limit)
 		return d
 	}
@@ -221,6 +223,30 @@ func (m *Memory) growTo(size uint64) *Denial {
 	m.size = int(size)
 	m.high = max(m.high, m.size)
 	return nil
+}
+
+// Claim books bytes that the host keeps for the guest beside the memory. They count as if it had
+// grown by as many, until [Memory.Disclaim]; nothing is booked if a limit refuses them.
+func (m *Memory) Claim(bytes int64) *Denial {
+	d := &Denial{Asked: int64(m.size) + m.claimed + bytes}
+	switch {
+	case bytes < 0 || d.Asked < bytes || d.Asked > int64(m.limit):
+		d.Reason, d.Max, d.Asked = Policy, int64(m.limit), max(d.Asked, bytes)
+		return d
+	case !m.charge(bytes):
+		d.Reason = Budget
+		return d
+	}
+	m.claimed += bytes
+	return nil
+}
+
+// Disclaim gives back all that was claimed.
+func (m *Memory) Disclaim() {
+	if m.claimed != 0 {
+		m.charge(-m.claimed)
+		m.claimed = 0
+	}
 }
 
 // book changes what is booked. It can fail only for more than there was.
@@ -249,6 +275,7 @@ func (m *Memory) Close() error {
 		return nil
 	}
 	m.closed = true
+	m.Disclaim()
 	m.book(0)
 	err := m.unmap()
 	if m.image != nil {

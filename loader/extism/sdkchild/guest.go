@@ -30,15 +30,14 @@ type plugin struct {
 	compiled *extism.CompiledPlugin
 }
 
-// open compiles the modules, the last of which is the one that is called, unless one is named main.
+// open compiles the modules, one of which is named main: the one that is called.
 func open(ctx context.Context, s *server, o *sdkwire.Opening, wasm []byte) (_ *plugin, err error) {
 	defer recovered(&err)
 	manifest := extism.Manifest{
 		Config:       o.Config,
 		AllowedHosts: []string{"*"}, // the host's rules decide
-		// Without these two the SDK takes a memory of its zero values for its own defaults, and for
-		// nothing at all with one of MaxPages.
-		Memory: &extism.ManifestMemory{MaxHttpResponseBytes: -1, MaxVarBytes: -1},
+		Memory: &extism.ManifestMemory{ // in which 0 is not a default but nothing at all
+			MaxHttpResponseBytes: o.Response, MaxVarBytes: o.Variables},
 	}
 	for i, name := range o.Names {
 		if o.Sizes[i] < 0 || o.Sizes[i] > len(wasm) {

@@ -38,8 +38,11 @@ type Opening struct {
 	Sizes  []int    // in bytes
 	Config map[string]string
 	Env    []string
-	Memory int64 // bytes that all memories of a call may have, the SDK's own too
-	Output int64 // bytes
+
+	Memory    int64 // bytes that all memories of a call may have, the SDK's own too
+	Output    int64 // bytes
+	Variables int64 // bytes of a call's variables
+	Response  int64 // bytes of an HTTP response's body, beyond what the host lets through
 }
 
 // Calling is the export to call.
