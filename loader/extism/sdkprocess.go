@@ -170,7 +170,7 @@ func (c *sdkCall) fetch(ctx context.Context, req *egress.Request) (*sdkwire.Answ
 	door := c.module.policy.Grants.HTTP
 	if door == nil {
 		return &sdkwire.Answer{Failure: &abi.Failure{Code: string(abi.Denied), Permanent: true,
-			Message: "http_request: http is not granted to the plugin"}}, nil
+			Message: "http_request: the operator has not granted http to this plugin"}}, nil
 	}
 	resp, err := door.Do(ctx, req)
 	refusal, known := errors.AsType[*egress.Error](err)
