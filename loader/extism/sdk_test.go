@@ -1,14 +1,21 @@
 package extism_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
+	"github.com/wasmagent/wasmagent/host/kv"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/extism"
 	"github.com/wasmagent/wasmagent/loader/extism/sdkchild"
@@ -88,12 +95,200 @@ func sdkWasm(t *testing.T, name string) []byte {
 	return wasm
 }
 
-func TestSDKEngineCalls(t *testing.T) {
+// counts is a plugin's answer to "hello".
+const counts = `{"count":2,"total":2,"vowels":"aeiouAEIOU"}`
+
+// A call's instance is its own: the plugin's variables count from nothing each time.
+func TestSDKEngineFreshState(t *testing.T) {
 	dir := openIn(t, sdkWasm(t, "count_vowels"), loader.Decision{Engine: "extism-sdk"}, "count_vowels")
 	for range 3 {
-		out, err := ask(t.Context(), dir, "count_vowels", "hello")
-		if want := `{"count":2,"total":2,"vowels":"aeiouAEIOU"}`; err != nil || out != want {
-			t.Fatalf("%s, %v; want %s", out, err, want)
+		if out, err := ask(t.Context(), dir, "count_vowels", "hello"); err != nil || out != counts {
+			t.Fatalf("%s, %v; want %s", out, err, counts)
+		}
+	}
+}
+
+// What a policy says and the engine cannot keep, it says before anything runs.
+func TestSDKEngineRefuses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		engine string
+		give   func(*host.Policy)
+		bare   bool // without a command
+		want   string
+	}{
+		"engine":  {engine: "v8", want: `there is no such engine: want "native" or "extism-sdk"`},
+		"command": {bare: true, want: "extism.Options.SDKCommand"},
+		"kv":      {give: func(p *host.Policy) { p.Grants.KV = kv.Memory() }, want: "take kv out"},
+		"fuel":    {give: func(p *host.Policy) { p.Limits.Fuel = 1 }, want: "take limits.fuel out"},
+		"fixed":   {give: func(p *host.Policy) { p.Fixed = &host.Fixed{} }, want: "take fixed out"},
+		"files": {give: func(p *host.Policy) { p.Grants.Files = []host.Mount{{Scratch: true, Guest: "/tmp"}} },
+			want: "take files out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := loader.Decision{Kind: "extism", Engine: cmp.Or(tt.engine, "extism-sdk"),
+				Functions: []loader.Function{{Tool: abi.ToolSpec{Name: "run"}}}}
+			if tt.give != nil {
+				tt.give(&d.Host)
+			}
+			command := sdkCommand()
+			if tt.bare {
+				command = nil
+			}
+			dir := openFile(t, write(t, t.TempDir(), "echo.wasm", echo()),
+				extism.New(&extism.Options{SDKCommand: command}), d)
+			e, ok := errors.AsType[*extism.EngineError](dir.Plugins()[0].Err)
+			if !ok || e.Engine != d.Engine || !strings.Contains(e.Error(), tt.want) {
+				t.Errorf("got %v, want an EngineError with %q", dir.Plugins()[0].Err, tt.want)
+			}
+		})
+	}
+}
+
+// What is wrong with a module is found before the SDK sees it, or is the SDK's own word.
+func TestSDKEngineModules(t *testing.T) {
+	unknown := newHandmade()
+	unknown.ImportFunc("extism:host/env", "launch", "")
+	unknown.ImportFunc("env", "memory_of", "i32 -> i32")
+	large := newHandmade("alloc")
+	large.ExportMemory("memory", large.Memory(65))
+	large.Export("run", large.Func("-> i32", "", asm.I32Const(0)))
+	mistyped := newHandmade()
+	mistyped.ImportFunc("extism:host/env", "alloc", "i32 -> i32")
+	for name, tt := range map[string]struct {
+		wasm        []byte
+		stage, want string
+	}{
+		"imports": {unknown.run(ok), "contract", "import env.memory_of(i32) -> i32: the engine " +
+			"extism-sdk has no such func"},
+		"memory":    {large.Bytes(), "contract", "65 pages of 64 KiB, past the limit of 64 (limits.memory)"},
+		"signature": {mistyped.run(ok), "instantiate", "signature mismatch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := loader.Decision{Engine: "extism-sdk"}
+			d.Host.Limits.Memory = 64 * 64 << 10
+			_, err := ask(t.Context(), openIn(t, tt.wasm, d, "run"), "run", "")
+			e, ok := errors.AsType[*host.LoadError](err)
+			if !ok || e.Stage != tt.stage || !strings.Contains(e.Error(), tt.want) {
+				t.Errorf("got %v, want a LoadError at %s with %q", err, tt.stage, tt.want)
+			}
+		})
+	}
+}
+
+// Several modules are linked as the SDK links them.
+func TestSDKEngineLinked(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"lib", "main"} {
+		write(t, dir, filepath.Join("greet", name+".wasm"), sdkWasm(t, name))
+	}
+	write(t, dir, filepath.Join("greet", "manifest.json"), []byte(
+		`{"wasm":[{"path":"lib.wasm","name":"lib"},{"path":"main.wasm","name":"main"}]}`))
+	opened := open(t, loader.OpenDir, dir, extism.New(&extism.Options{SDKCommand: sdkCommand()}),
+		everybody{loader.Decision{Engine: "extism-sdk", Functions: []loader.Function{
+			{Tool: abi.ToolSpec{Name: "call_run_test"}, Export: "run_test", Text: true}}}})
+	if out, err := ask(t.Context(), opened, "run_test", "benjamin"); err != nil ||
+		out != `"Hello, BENJAMIN"` {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// hungry takes pages of memory until it gets none, and then gives up.
+func hungry() []byte {
+	g := newHandmade()
+	return g.run(asm.Loop(asm.I32Const(16), asm.MemoryGrow, asm.I32Const(-1), asm.I32Ne, asm.BrIf(0)),
+		asm.Unreachable)
+}
+
+// The same limits end the same guests in both engines.
+func TestEnginesLimits(t *testing.T) {
+	each(t, func(t *testing.T, d loader.Decision) {
+		limited := d
+		limited.Host.Limits.Memory = 4 << 20
+		_, err := ask(t.Context(), openIn(t, hungry(), limited, "run"), "run", "")
+		wantLimit(t, err, "memory")
+
+		limited = d
+		limited.Host.Limits.Output, limited.Host.Limits.Request = 100, 120
+		dir := openIn(t, echo(), limited, "run")
+		for _, size := range []int{100, 101, 120, 121} {
+			out, err := ask(t.Context(), dir, "run", strings.Repeat("x", size))
+			switch {
+			case size <= 100 && (err != nil || len(out) != size+2):
+				t.Errorf("%d bytes: %s, %v", size, out, err)
+			case size > 120:
+				wantLimit(t, err, "request")
+			case size > 100:
+				wantLimit(t, err, "output")
+			}
+		}
+	})
+}
+
+// A trap says which, a panic of the guest's language what, and the next call is answered.
+func TestEnginesTraps(t *testing.T) {
+	g := newHandmade("input_length")
+	wasm := g.run(g.call("input_length"), asm.I32WrapI64, asm.If(asm.Unreachable), ok)
+	each(t, func(t *testing.T, d loader.Decision) {
+		dir := openIn(t, wasm, d, "run")
+		for _, in := range []string{"x", "", "x", ""} {
+			out, err := ask(t.Context(), dir, "run", in)
+			trap, trapped := errors.AsType[*host.TrapError](err)
+			if in == "" && (err != nil || out != `""`) ||
+				in != "" && (!trapped || trap.Trap != "unreachable") {
+				t.Errorf("with %q: %s, %v", in, out, err)
+			}
+		}
+	})
+}
+
+// A guest's log lines reach the caller.
+func TestEnginesLog(t *testing.T) {
+	g := newHandmade("log_info", "input_offset")
+	wasm := g.run(g.call("input_offset"), g.call("log_info"), ok)
+	each(t, func(t *testing.T, d loader.Decision) {
+		dir := openIn(t, wasm, d, "run")
+		var lines []string
+		_, err := dir.Tools()[0].Invoke(t.Context(), plugins.Call{Tool: "call_run",
+			Input: []byte(`{"input":"a line\u0007"}`),
+			Log:   func(level abi.Level, text string) { lines = append(lines, fmt.Sprint(level, " ", text)) }})
+		if err != nil || len(lines) != 1 || !strings.Contains(lines[0], "a line") ||
+			strings.Contains(lines[0], "\a") {
+			t.Errorf("%q, %v", lines, err)
+		}
+	})
+}
+
+// Closing a directory ends no call before its time, and leaves no process.
+func TestSDKEngineClose(t *testing.T) {
+	d := loader.Decision{Engine: "extism-sdk"}
+	d.Host.Limits.Time = 300 * time.Millisecond
+	dir := openIn(t, spin(), d, "run")
+	if _, err := ask(t.Context(), dir, "run", ""); err == nil {
+		t.Fatal("a loop ended")
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := ask(t.Context(), dir, "run", "")
+		ended <- err
+	}()
+	err := dir.Close()
+	if e := <-ended; e == nil || err != nil {
+		t.Errorf("closed with %v, the call with %v", err, e)
+	}
+	if _, err := ask(t.Context(), dir, "run", ""); !errors.Is(err, host.ErrClosed) {
+		t.Errorf("after closing: %v", err)
+	}
+}
+
+// A command that is none, or ends at once, is told of as such.
+func TestSDKEngineCommand(t *testing.T) {
+	for _, command := range []string{filepath.Join(t.TempDir(), "nothing"), "/bin/true"} {
+		d := loader.Decision{Kind: "extism", Engine: "extism-sdk",
+			Functions: []loader.Function{{Tool: abi.ToolSpec{Name: "run"}}}}
+		dir := openFile(t, write(t, t.TempDir(), "echo.wasm", echo()),
+			extism.New(&extism.Options{SDKCommand: []string{command}}), d)
+		if err := dir.Plugins()[0].Err; err == nil || !strings.Contains(err.Error(), "extism-sdk") {
+			t.Errorf("got %v, want a word on the command of the engine", err)
 		}
 	}
 }

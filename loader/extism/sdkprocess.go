@@ -83,9 +83,11 @@ func (s *sdkProcess) broken(err error) error {
 	if _, ok := errors.AsType[*host.LoadError](err); ok {
 		return err
 	}
-	first, _, _ := strings.Cut(string(s.complain.b), "\n")
-	return &host.ContractError{Detail: fmt.Sprintf("the process that runs it ended: %v: %s", err,
-		abi.CleanText(first, 200))}
+	detail := fmt.Sprintf("its process in the engine %s ended: %v", engineSDK, err)
+	if first, _, _ := strings.Cut(string(s.complain.b), "\n"); first != "" {
+		detail += ": " + abi.CleanText(first, 200)
+	}
+	return &host.ContractError{Detail: detail}
 }
 
 func (s *sdkProcess) receive(kind sdkwire.Kind, head any) (sdkwire.Frame, error) {

@@ -85,7 +85,11 @@ func (p *plugin) run(ctx context.Context, stderr *head, export string, input []b
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, in.Close(ctx)) }()
+	defer func() {
+		if e := in.Close(ctx); err == nil {
+			err = e
+		}
+	}()
 	if export == "" { // to see that there can be an instance
 		return nil, nil
 	}
