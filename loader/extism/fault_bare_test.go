@@ -15,36 +15,33 @@ import (
 // bareVerb makes the test program run something that may hang in the SDK as it is.
 const bareVerb = "__bare"
 
-// hangs are what hangs in the SDK as it is, however short its time-out and the caller's deadline.
-var hangs = map[string]func(ctx context.Context){
-	"deadline": func(ctx context.Context) { // no time-out of its own
-		p := mustBare(ctx, spin(), gosdk.Manifest{})
-		started()
-		p.CallWithContext(ctx, "run", nil)
+// timeout is what the SDK's time-out and its caller's deadline are below, in milliseconds.
+const timeout = 300
+
+// hangs are what hangs in the SDK as it is, whatever its time-out and the caller's deadline.
+var hangs = map[string]func(){
+	"deadline":  func() { callBare(mustBare(context.Background(), spin(), gosdk.Manifest{})) },
+	"recursion": func() { callBare(mustBare(context.Background(), recurse(), timed)) },
+	"start": func() {
+		fmt.Println("started")
+		mustBare(context.Background(), startSpin(), timed)
 	},
-	"recursion": func(ctx context.Context) {
-		p := mustBare(ctx, recurse(), gosdk.Manifest{Timeout: 50})
-		started()
-		p.CallWithContext(ctx, "run", nil)
-	},
-	"start": func(ctx context.Context) {
-		started()
-		mustBare(context.WithoutCancel(ctx), startSpin(), gosdk.Manifest{Timeout: 50})
-	},
-	"heap": func(ctx context.Context) {
-		p := mustBare(ctx, corrupt(), gosdk.Manifest{Timeout: 50, Config: map[string]string{"key": "x"}})
-		started()
-		p.CallWithContext(ctx, "run", []byte("input"))
-	},
+	"heap": func() { callBare(mustBare(context.Background(), corrupt(), timed)) },
 }
 
-func started() { fmt.Println("started") }
+var timed = gosdk.Manifest{Timeout: timeout, Config: map[string]string{"key": "value"}}
+
+// callBare calls run with a deadline.
+func callBare(p *gosdk.Plugin) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout*time.Millisecond)
+	defer cancel()
+	fmt.Println("started")
+	fmt.Println(p.CallWithContext(ctx, "run", []byte("input")))
+}
 
 // bare is the test program with bareVerb.
 func bare(name string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	hangs[name](ctx)
+	hangs[name]()
 	fmt.Println("ended")
 	return 0
 }
@@ -65,8 +62,8 @@ func mustBare(ctx context.Context, wasm []byte, m gosdk.Manifest) *gosdk.Plugin 
 	return p
 }
 
-// patience is how long the bare SDK's calls are waited for, beyond their 50 ms.
-const patience = 500 * time.Millisecond
+// patience is how long what hangs is waited for.
+const patience = 3 * timeout * time.Millisecond
 
 // hangsBare asserts that the SDK as it is hangs.
 func hangsBare(t *testing.T, name string) {
