@@ -1,7 +1,9 @@
 // Package loader turns a directory of plugins into verified tools.
 //
 // A plugin is a file DIR/NAME.wasm or a folder DIR/NAME with a plugin.wasm inside. Its identity is
-// that NAME, never a word of its own. [OpenDir] looks at every one and gives a [Dir]: the good
+// that NAME, never a word of its own. Of a [Kind] that is a [Bundler] it can also be a manifest:
+// DIR/NAME.KIND.json, which speaks for a NAME.wasm beside it, or DIR/NAME/manifest.json. Its digest
+// is then of all that the manifest names. [OpenDir] looks at every one and gives a [Dir]: the good
 // plugins with their tools, and the others each with the reason why it offers none. One broken
 // plugin never hides another.
 //

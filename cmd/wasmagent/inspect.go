@@ -145,8 +145,11 @@ func (a *app) inspectJSON(c *catalog, i int) (*inspectJSON, error) {
 	return newInspectJSON(a.pluginJSON(c, i), p, facts, stamped), nil
 }
 
-// readPlugin reads a plugin file that has been listed, so that its size is known to be fine.
+// readPlugin reads a plugin that has been listed, so that its size is known to be fine.
 func readPlugin(path string) ([]byte, error) {
+	if strings.HasSuffix(path, ".json") { // a manifest, which makes a module of its files
+		return loader.ReadPlugin(path, &loader.Options{Kinds: otherKinds()})
+	}
 	f, err := openRegular(path)
 	if errors.Is(err, errNotRegular) {
 		return nil, fmt.Errorf("%s is %w", path, err)

@@ -76,11 +76,13 @@ func (a *app) revokePlaces(arg string) (name string, dirs []string, err error) {
 		if err != nil {
 			return "", nil, err
 		}
-		if filepath.Base(abs) == "plugin.wasm" {
+		if base := filepath.Base(abs); base == "plugin.wasm" || base == "manifest.json" {
 			abs = filepath.Dir(abs)
 		}
-		if strings.HasSuffix(abs, ".wasm") {
-			return strings.TrimSuffix(filepath.Base(abs), ".wasm"), []string{realDir(filepath.Dir(abs))}, nil
+		for _, suffix := range []string{".wasm", ".extism.json"} {
+			if name, ok := strings.CutSuffix(filepath.Base(abs), suffix); ok {
+				return name, []string{realDir(filepath.Dir(abs))}, nil
+			}
 		}
 		return filepath.Base(abs), []string{realDir(abs)}, nil
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/wasmagent/wasmagent/abi"
-	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -111,6 +110,3 @@ func write(tb testing.TB, dir, name string, content []byte) string {
 	}
 	return path
 }
-
-var _ loader.Policies = policies{}
-var _ = host.Policy{}

@@ -116,10 +116,9 @@ func types(row string) []host.ValueType {
 
 // at is size bytes at an offset, which the guest reads or writes.
 func (c *call) at(offset, size uint64) []byte {
-	b, ok := c.mem.view(offset, size)
-	if !ok || offset == 0 {
-		c.End(broken("%d bytes at offset %d are not in its memory of %d bytes", size, offset,
-			len(c.mem.arena)))
+	b, err := c.mem.reach(offset, size, &c.bounds)
+	if err != nil {
+		c.End(err)
 	}
 	return b
 }
@@ -181,8 +180,9 @@ func (c *call) outputSet() {
 	}
 	if size == 0 {
 		offset = 0 // wherever an empty output lies
-	} else {
-		c.at(offset, size)
+	} else if _, ok := c.mem.view(offset, size); !ok || offset == 0 {
+		c.End(broken("an output of %d bytes at offset %d is not in its memory of %d bytes", size,
+			offset, len(c.mem.arena)))
 	}
 	c.output, c.outLen, c.answered = offset, size, true
 }

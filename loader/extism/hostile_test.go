@@ -58,9 +58,14 @@ var hostile = []struct {
 	}, want: shown(0)},
 	{name: "load outside", run: func(k *kit) asm.Instr { return k.do("load_u64", 1<<40) + drop },
 		want: "extism: 8 bytes at offset 1099511627776 are not in its memory of"},
-	{name: "load across the end", run: func(k *kit) asm.Instr {
-		return k.with("load_u64", k.do("alloc", 8), asm.I64Const(1), add64) + drop
-	}, want: "are not in its memory"},
+	{name: "a word across the end, which Extism's pages have room for", run: func(k *kit) asm.Instr {
+		return k.with("store_u64", k.do("alloc", 8)+asm.LocalTee(0), asm.I64Const(1), add64,
+			asm.I64Const(0x12345678)) + k.with("alloc", asm.I64Const(8)) + drop +
+			k.show(k.with("load_u64", asm.LocalGet(0), asm.I64Const(1), add64))
+	}, want: shown(0x12345678)},
+	{name: "a word across the end of a page", run: func(k *kit) asm.Instr {
+		return k.do("alloc", 8) + drop + k.do("load_u64", 1<<16-8) + drop + k.do("load_u64", 1<<16-7) + drop
+	}, want: "extism: 8 bytes at offset 65529 are not in its memory of 65536 bytes"},
 	{name: "load at the top of all numbers", run: func(k *kit) asm.Instr { return k.do("load_u64", -4) + drop },
 		want: "are not in its memory"},
 	{name: "load of nothing", run: func(k *kit) asm.Instr { return k.do("load_u8", 0) + drop },
@@ -69,9 +74,9 @@ var hostile = []struct {
 		return k.with("store_u8", asm.I64Const(1<<32), asm.I32Const(1))
 	}, want: "are not in its memory"},
 	{name: "output outside", run: func(k *kit) asm.Instr { return k.do("output_set", 8, 1000) },
-		want: "malformed_result (contract): extism: 1000 bytes at offset 8 are not in its memory of"},
+		want: "malformed_result (contract): extism: an output of 1000 bytes at offset 8 is not in its memory of"},
 	{name: "output that wraps", run: func(k *kit) asm.Instr { return k.do("output_set", -8, 16) },
-		want: "are not in its memory"},
+		want: "is not in its memory"},
 	{name: "output of 2^63", run: func(k *kit) asm.Instr { return k.do("output_set", 8, -1<<63) },
 		want: "(limit.output)"},
 	{name: "output over its limit", run: func(k *kit) asm.Instr {
@@ -214,6 +219,14 @@ var hostileLoads = []struct {
 	{"too many blocks", func(k *kit) asm.Instr {
 		return times(extism.MaxLoadedBlocks+1, k.do("alloc", 1)+drop)
 	}, fmt.Sprintf("extism: more than %d blocks at a time", extism.MaxLoadedBlocks)},
+	{"a reach past what it may leave", func(k *kit) asm.Instr {
+		return k.do("alloc", extism.MaxLoadedBytes/2) + drop + k.do("alloc", extism.MaxLoadedBytes/4) + drop +
+			k.do("alloc", extism.MaxLoadedBytes/8) + drop + k.do("alloc", extism.MaxLoadedBytes/16) + drop +
+			k.do("store_u64", extism.MaxLoadedBytes*15/16-8, 1) +
+			k.do("load_u8", extism.MaxLoadedBytes*15/16+8) + drop + k.do("alloc", 1<<15) + drop +
+			k.do("alloc", 1<<14) + drop + k.do("alloc", 1<<13) + drop + k.do("alloc", 1<<12) + drop +
+			k.do("alloc", 1<<11) + drop + k.do("alloc", 1<<10) + drop + k.do("alloc", 1<<10) + drop
+	}, fmt.Sprintf("extism: more than %d bytes of blocks", extism.MaxLoadedBytes)},
 	{"a request", func(k *kit) asm.Instr {
 		return k.with("http_request", k.put(0, `{"url":"https://a.test"}`)+asm.LocalGet(0), asm.I64Const(0)) + drop
 	}, "http_request: not while the plugin loads"},

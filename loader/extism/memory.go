@@ -97,13 +97,40 @@ func (m *memory) grow(c int, b *bounds) (at uint64, err error) {
 	if room > b.bytes-int64(len(m.arena)) {
 		return 0, broken("more than %d bytes of blocks", b.bytes)
 	}
-	if err := b.claim(room); err != nil {
-		return 0, err
-	}
 	at = uint64(len(m.arena))
-	m.arena = append(m.arena, make([]byte, room)...)
-	m.claimed += int(room)
-	return at, nil
+	return at, m.extend(int(room), b)
+}
+
+// extend adds zeros to the arena.
+func (m *memory) extend(n int, b *bounds) error {
+	if err := b.claim(int64(n)); err != nil {
+		return err
+	}
+	m.arena = append(m.arena, make([]byte, n)...)
+	m.claimed += n
+	return nil
+}
+
+// page is how far Extism's memory reaches past the last block, in bytes. There are kits that write
+// past the end of a block, and nobody notices.
+const page = 64 << 10
+
+// reach is bytes of the arena, which is extended for them within its last page.
+func (m *memory) reach(at, size uint64, b *bounds) ([]byte, error) {
+	have := uint64(len(m.arena))
+	whole := (have + page - 1) / page * page
+	if at == 0 || at > whole || size > whole-at {
+		return nil, broken("%d bytes at offset %d are not in its memory of %d bytes", size, at, have)
+	}
+	if end := (at + size + minBlock - 1) / minBlock * minBlock; end > have {
+		if int64(end) > b.bytes {
+			return nil, broken("more than %d bytes of blocks", b.bytes)
+		}
+		if err := m.extend(int(end-have), b); err != nil {
+			return nil, err
+		}
+	}
+	return m.arena[at : at+size : at+size], nil
 }
 
 // put makes a block of bytes of the host's; of none there is no block.

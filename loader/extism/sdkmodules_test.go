@@ -1,6 +1,7 @@
 package extism_test
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"fmt"
@@ -40,15 +41,15 @@ var sdkCases = []sdkCase{
 		want: `{"count":3,"total":3,"vowels":"aeiouAEIOU"}`},
 	{file: "count_vowels_std", export: "_start", input: "hello world",
 		want: `{"count":3,"config":"<unset by host>","a":"this is var a"}`},
-	{file: "exit", export: "_start", fail: true, want: "exited with code 2"},
+	{file: "exit", export: "_start", fail: true, want: "handler (failed): exit_2: exited with code 2"},
 	{file: "exit", export: "_start", policy: `config.code = "500"`, give: config("code", "500"),
-		fail: true, want: "exited with code 500"},
+		fail: true, want: "handler (failed): exit_500: exited with code 500"},
 	{file: "exit", export: "_start", policy: `config.code = "0"`, give: config("code", "0"),
 		want: `""`},
 	{file: "fail", export: "run_test", fail: true, want: "handler (failed): code_1: Some error message"},
 	{file: "fs", export: "run_test", policy: "a directory at /mnt, writable", give: files(true),
 		want: `"hello world!"`},
-	{file: "fs", export: "run_test", fail: true, want: "code_1: returned 1, without an error text"},
+	{file: "fs", export: "run_test", fail: true, want: "handler (failed): code_1: returned 1, without an error text"},
 	{file: "fs_std", export: "run_test", policy: "a directory at /mnt, writable", give: files(true),
 		want: `"hello world!"`},
 	{file: "hello", export: "run_test", want: `"Hello, world!"`},
@@ -56,7 +57,7 @@ var sdkCases = []sdkCase{
 		give: config("greeting", "Howdy"), want: `"Howdy, John"`},
 	{file: "host", export: "run_test", functions: []host.Function{mult},
 		policy: "mult given by the program", want: `"42 x 2 = 84"`},
-	{file: "host", export: "run_test", fail: true, want: "import extism:host/user.mult(i64, i64) -> " +
+	{file: "host", export: "run_test", fail: true, want: "contract: import extism:host/user.mult(i64, i64) -> " +
 		"i64: the host has no such module; functions of its own host are given to it by the " +
 		"program that loads it (extism.Options.Functions)"},
 	{file: "host_memory", export: "run_test", input: "Frodo", functions: []host.Function{toUpper},
@@ -67,16 +68,16 @@ var sdkCases = []sdkCase{
 		policy: "both functions given by the program", want: `"purple: 👋 Hello from say_purple Jane Doe"`},
 	{file: "http", export: "run_test", policy: "http jsonplaceholder.typicode.com", give: web,
 		want: `{"asked":"https://jsonplaceholder.typicode.com/todos/1"}`},
-	{file: "http", export: "run_test", fail: true, want: "http_request: the operator has not granted http"},
+	{file: "http", export: "run_test", fail: true, want: "handler (failed): denied: http_request: the operator has not granted http"},
 	{file: "http_headers", export: "http_get", input: `{"url":"https://extism.org"}`,
 		policy: "http extism.org", give: web, want: `{"x-many":"a,b","content-type":"application/json"}`},
 	{file: "input_offset", export: "input_offset_length", input: "hello", want: `"\u0005\u0000\u0000\u0000\u0000\u0000\u0000\u0000"`},
 	{file: "lib", export: "capitalize", fail: true, want: `no function "capitalize"`},
 	{file: "log", export: "run_test", want: `""`},
 	{file: "main", export: "run_test", fail: true,
-		want: "import lib.capitalize(i64) -> i64: the host has no such module"},
+		want: "contract: import lib.capitalize(i64) -> i64: the host has no such module"},
 	{file: "nested.c.instr", export: "_start", kind: "extism", fail: true,
-		want: "import dylibso_observe.instrument_enter(i32) -> (): the host has no such module"},
+		want: "contract: import dylibso_observe.instrument_enter(i32) -> (): the host has no such module"},
 	{file: "noop", export: "run_test", kind: "extism", want: `""`},
 	{file: "println", export: "run_test", input: "x", want: `""`},
 	{file: "read_write", export: "try_read", policy: "a directory at /mnt", give: both(files(false),
@@ -90,7 +91,7 @@ var sdkCases = []sdkCase{
 		give: func(t *testing.T, p *host.Policy) {
 			config("duration", "3")(t, p)
 			p.Limits.Time = 50e6
-		}, fail: true, want: "exceeded its time limit of 50ms (limits.time)"},
+		}, fail: true, want: "handler (limit.time): exceeded its time limit of 50ms (limits.time)"},
 	{file: "sleep", export: "run_test", policy: `config.duration = "0"`, give: config("duration", "0"),
 		want: `"slept for 0 seconds"`},
 	{file: "std_command", export: "_start", input: "ben", want: `"hello ben"`},
@@ -172,10 +173,16 @@ func TestSDKModules(t *testing.T) {
 			t.Errorf("no case calls %s", name)
 		}
 	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "extism.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range sdkCases {
 		t.Run(c.file, func(t *testing.T) {
 			got, why, err := c.call(t, dir)
-			t.Logf("%s; %s %v", why, got, err)
+			if row := c.row(why); !strings.Contains(string(page), row) {
+				t.Errorf("docs/extism.md has no\n%s", row)
+			}
 			switch {
 			case c.fail && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("%s %v, want an error with %s", got, err, c.want)
@@ -205,4 +212,35 @@ func (c *sdkCase) call(t *testing.T, dir string) (got, why string, err error) {
 }
 
 var _ = kv.Open
-var _ = os.ReadFile
+
+// row is what the page says of a case.
+func (c *sdkCase) row(why string) string {
+	result := "`" + c.want + "`"
+	if c.fail {
+		result = "fails: " + result
+	}
+	call := c.export
+	if c.input != "" {
+		call += "(" + c.input + ")"
+	}
+	return fmt.Sprintf("| %s | %s | `%s` | %s | %s |", c.file, why, call, cmp.Or(c.policy, "–"), result)
+}
+
+// Two of them are one program, linked: only Extism's own engine does that.
+func TestLinkedModules(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"lib.wasm", "main.wasm"} {
+		code, err := os.ReadFile(filepath.Join(sdkDir(t), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, name, code)
+	}
+	path := write(t, dir, "linked.extism.json",
+		[]byte(`{"wasm":[{"name":"lib","path":"lib.wasm"},{"name":"main","path":"main.wasm"}]}`))
+	p := openFile(t, path, extism.New(nil), loader.Decision{Functions: functionsOf("run_test")}).Plugins()[0]
+	const want = `which only Extism's own engine does: engine = "extism-sdk" in its policy`
+	if p.Err == nil || !strings.Contains(p.Err.Error(), want) {
+		t.Errorf("%v, want %s", p.Err, want)
+	}
+}
