@@ -21,4 +21,13 @@
 //   - http_request goes through the policy's rules on every hop. Extism has no way to tell a guest
 //     that a request was refused or did not get through, so that ends the call, as a failure that
 //     says why.
+//
+// # Engines
+//
+// The native one, which the above is about, is the default. The other is Extism's own SDK, for
+// plugins that are linked of several modules; a policy chooses it by engine = "extism-sdk", and the
+// program by Options.SDKCommand. It runs in processes that are killed at a limit, has an instance for
+// each call, at most [MaxProcesses] at a time, and sends requests through the same rules. Variables
+// last as long as the call. A policy with files, kv, a limit of fuel or fixed time is refused with an
+// [EngineError]: the SDK keeps none of them.
 package extism

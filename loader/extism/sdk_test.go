@@ -262,6 +262,16 @@ func TestEnginesLog(t *testing.T) {
 func TestSDKEngineClose(t *testing.T) {
 	d := loader.Decision{Engine: "extism-sdk"}
 	d.Host.Limits.Time = 300 * time.Millisecond
+	idle := openIn(t, echo(), d, "run")
+	if out, err := ask(t.Context(), idle, "run", "x"); err != nil || out != `"x"` {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if _, err := os.Stat("/proc/thread-self/children"); err == nil && len(sdkProcesses(t)) != 1 {
+		t.Errorf("processes %v, want the one that idles", sdkProcesses(t))
+	}
+	if err := idle.Close(); err != nil {
+		t.Error(err)
+	}
 	dir := openIn(t, spin(), d, "run")
 	if _, err := ask(t.Context(), dir, "run", ""); err == nil {
 		t.Fatal("a loop ended")
@@ -278,6 +288,28 @@ func TestSDKEngineClose(t *testing.T) {
 	if _, err := ask(t.Context(), dir, "run", ""); !errors.Is(err, host.ErrClosed) {
 		t.Errorf("after closing: %v", err)
 	}
+	if left := sdkProcesses(t); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+// sdkProcesses are this program's that run the SDK, where the system shows them.
+func sdkProcesses(t *testing.T) (pids []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range all {
+		text, _ := os.ReadFile(list) // a thread may be gone
+		for _, pid := range strings.Fields(string(text)) {
+			line, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+			if strings.Contains(string(line), sdkVerb) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
 }
 
 // A command that is none, or ends at once, is told of as such.
