@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,8 +120,9 @@ func TestSDKEngineRefuses(t *testing.T) {
 		"kv":      {give: func(p *host.Policy) { p.Grants.KV = kv.Memory() }, want: "take kv out"},
 		"fuel":    {give: func(p *host.Policy) { p.Limits.Fuel = 1 }, want: "take limits.fuel out"},
 		"fixed":   {give: func(p *host.Policy) { p.Fixed = &host.Fixed{} }, want: "take fixed out"},
-		"files": {give: func(p *host.Policy) { p.Grants.Files = []host.Mount{{Scratch: true, Guest: "/tmp"}} },
-			want: "take files out"},
+		"files": {want: "take files out", give: func(p *host.Policy) {
+			p.Grants.Files = []host.Mount{{Scratch: true, Guest: "/tmp"}}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := loader.Decision{Kind: "extism", Engine: cmp.Or(tt.engine, "extism-sdk"),
@@ -160,7 +160,8 @@ func TestSDKEngineModules(t *testing.T) {
 	}{
 		"imports": {unknown.run(ok), "contract", "import env.memory_of(i32) -> i32: the engine " +
 			"extism-sdk has no such func"},
-		"memory":    {large.Bytes(), "contract", "65 pages of 64 KiB, past the limit of 64 (limits.memory)"},
+		"memory": {large.Bytes(), "contract",
+			"65 pages of 64 KiB, past the limit of 64 (limits.memory)"},
 		"signature": {mistyped.run(ok), "instantiate", "signature mismatch"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +251,7 @@ func TestEnginesLog(t *testing.T) {
 		var lines []string
 		_, err := dir.Tools()[0].Invoke(t.Context(), plugins.Call{Tool: "call_run",
 			Input: []byte(`{"input":"a line\u0007"}`),
-			Log:   func(level abi.Level, text string) { lines = append(lines, fmt.Sprint(level, " ", text)) }})
+			Log:   func(_ abi.Level, text string) { lines = append(lines, text) }})
 		if err != nil || len(lines) != 1 || !strings.Contains(lines[0], "a line") ||
 			strings.Contains(lines[0], "\a") {
 			t.Errorf("%q, %v", lines, err)

@@ -155,7 +155,7 @@ func (p *sdkPool) take(ctx context.Context) (*sdkProcess, error) {
 
 func (p *sdkPool) give(proc *sdkProcess) {
 	p.mu.Lock()
-	keep := p.idle == nil && !p.closed
+	keep := p.idle == nil && !p.closed && !proc.killed
 	if keep {
 		p.idle = proc
 	}

@@ -28,6 +28,7 @@ type sdkProcess struct {
 	complain *complaint
 	most     int64 // bytes of a frame's body
 	wait     func() error
+	killed   bool // or about to be
 }
 
 // startSDK starts a process and opens it with the plugin. ctx is its opening's.
@@ -66,10 +67,11 @@ func startSDK(ctx context.Context, p *sdkPool) (_ *sdkProcess, err error) {
 	return s, nil
 }
 
-// killedBy lets ctx end the process, until stop.
+// killedBy lets ctx end the process, until stop. What came before that counts, but the process is
+// not used again.
 func (s *sdkProcess) killedBy(ctx context.Context) (stop func()) {
 	end := context.AfterFunc(ctx, func() { _ = s.cmd.Process.Kill() })
-	return func() { end() }
+	return func() { s.killed = s.killed || !end() }
 }
 
 // end kills the process, which has nothing to lose.
