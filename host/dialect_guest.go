@@ -40,8 +40,8 @@ func (g *Guest) Claim(bytes int64) error {
 // End ends the guest: with a *ContractError or *LimitError, which are its own fault.
 func (g *Guest) End(fault error) { panic(fault) }
 
-// Fail ends the guest, and its run with err, as it is: for what is not the guest's fault and what its
-// dialect has no way to tell it. A caller that has given up is why in any case.
+// Fail ends the guest, and its run with err, as it is: for what is not the guest's fault and what
+// its dialect has no way to tell it. A caller that has given up is why in any case.
 func (g *Guest) Fail(err error) {
 	if g.Cancelled() {
 		err = errCancelled

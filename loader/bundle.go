@@ -159,8 +159,8 @@ func (p *plugin) read() (s source, err error) {
 }
 
 // errOutside is a part that lies somewhere else.
-var errOutside = errors.New("it must lie in the manifest's directory or below, and no link may lead " +
-	"out of that")
+var errOutside = errors.New("it must lie in the manifest's directory or below, and no link may " +
+	"lead out of that")
 
 func readPart(root *os.Root, name string, max int64) ([]byte, fs.FileInfo, error) {
 	if !fs.ValidPath(name) || strings.ContainsAny(name, `\:`) || abi.CleanText(name, maxPath) != name {
@@ -168,7 +168,8 @@ func readPart(root *os.Root, name string, max int64) ([]byte, fs.FileInfo, error
 	}
 	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		if pe, ok := errors.AsType[*fs.PathError](err); ok && strings.Contains(pe.Err.Error(), "escapes") {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok && strings.Contains(pe.Err.Error(),
+			"escapes") {
 			return nil, nil, errOutside
 		}
 		return nil, nil, unwrapPath(err)

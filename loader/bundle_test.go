@@ -95,7 +95,8 @@ func TestListOfManifests(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "two")); err != nil {
 		t.Fatal(err)
 	}
-	if err := open(t, dir, opts).Plugins()[0].Err; err == nil || !strings.Contains(err.Error(), "two: ") {
+	if err := open(t, dir, opts).Plugins()[0].Err; err == nil || !strings.Contains(err.Error(),
+		"two: ") {
 		t.Errorf("a part is gone: %v", err)
 	}
 	got, err := loader.ReadPlugin(path, opts)
@@ -117,7 +118,8 @@ func TestLockOfManifests(t *testing.T) {
 		t.Errorf("pinned as it is: %v", err)
 	}
 	write(t, dir, map[string][]byte{"p/one": []byte("22")})
-	if err := open(t, dir, opts).Plugins()[0].Err; err == nil || !strings.Contains(err.Error(), "pins another file") {
+	if err := open(t, dir, opts).Plugins()[0].Err; err == nil || !strings.Contains(err.Error(),
+		"pins another file") {
 		t.Errorf("pinned as it was: %v", err)
 	}
 }

@@ -88,8 +88,9 @@ func setup(env *testscript.Env) error {
 	return writeGoMod(env.WorkDir)
 }
 
-// condition tells whether the user may do everything, so that no file can be kept from them, whether
-// this is CI, where nothing may be missing, and whether Extism's kit for AssemblyScript is there.
+// condition tells whether the user may do everything, so that no file can be kept from them,
+// whether this is CI, where nothing may be missing, and whether Extism's kit for AssemblyScript is
+// there.
 func condition(name string) (bool, error) {
 	switch name {
 	case "root":

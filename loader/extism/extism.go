@@ -91,7 +91,8 @@ func (e *FunctionsError) Error() string {
 	if len(e.Wrong) > 0 {
 		return strings.Join(e.Wrong, "; ") + ": " + have
 	}
-	return "an Extism plugin does not describe its functions, and no policy says which are tools: " + have
+	return "an Extism plugin does not describe its functions, and no policy says which are tools: " +
+		have
 }
 
 // Compile implements loader.Kind.

@@ -94,7 +94,8 @@ func text(tb testing.TB, tool plugins.Tool, input string) (string, error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	out, err := tool.Invoke(tb.Context(), plugins.Call{Tool: tool.Spec().Name, Input: in, Log: func(l abi.Level, s string) { tb.Log(l, s) }})
+	out, err := tool.Invoke(tb.Context(), plugins.Call{Tool: tool.Spec().Name, Input: in,
+		Log: func(l abi.Level, s string) { tb.Log(l, s) }})
 	return string(out.Value), err
 }
 

@@ -105,7 +105,8 @@ func answer(text string) body {
 	}
 }
 
-// show answers with the 64 bits that code leaves on the stack, as 8 letters from "a" of 4 bits each.
+// show answers with the lower 32 bits of what code leaves on the stack, as 8 letters from "a" of 4
+// bits each.
 func (k *kit) show(code asm.Instr) asm.Instr {
 	out := code + asm.LocalSet(0) + k.do("alloc", 8) + asm.LocalSet(1)
 	for i := range int64(8) {

@@ -14,8 +14,8 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// assemblyScript builds a plugin with what npm fetches. Without that a test is skipped, and in CI it
-// fails.
+// assemblyScript builds a plugin with what npm fetches. Without that a test is skipped, and in CI
+// it fails.
 func assemblyScript(t *testing.T, source, out string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join("..", "..", ".ci", "js", "extism", "build"), source, out)
@@ -46,8 +46,10 @@ func TestKits(t *testing.T) {
 		{"words", `{"text":"one two three four"}`, `{"words":2,"least":4}`},
 		{"words", `{"text":5}`, "code_1: json: cannot unmarshal number"},
 		{"shout", `{"input":"hello"}`, `"HELLO?!"`},
-		{"shout", `{"input":"grüezi"}`, `"GRÜEZI?"`}, // the kit cuts it: it counts 16-bit units, not bytes
-		{"shout", `{"input":"` + strings.Repeat("x", 100_000) + `"}`, strings.Repeat("X", 100_000) + "?!"},
+		{"shout", `{"input":"grüezi"}`, `"GRÜEZI?"`},
+		// the kit cuts it: it counts 16-bit units, not bytes
+		{"shout", `{"input":"` + strings.Repeat("x", 100_000) + `"}`, strings.Repeat("X", 100_000) +
+			"?!"},
 		{"shout", `{"any":"x"}`, `at /any: unknown field; there are "input"`},
 		{"echo", `{"x":1}`, `{"x":1}`},
 	} {

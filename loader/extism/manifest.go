@@ -33,8 +33,8 @@ type manifest struct {
 	TimeoutMS    uint64            `json:"timeout_ms,omitempty"`
 }
 
-// linked is one module of a manifest. In a bundle, those that are linked to the main one have Data, and
-// the main one, which the bundle is made of, has nothing but its name.
+// linked is one module of a manifest. In a bundle, those that are linked to the main one have Data,
+// and the main one, which the bundle is made of, has nothing but its name.
 type linked struct {
 	Name string `json:"name,omitempty"`
 	Path string `json:"path,omitempty"`
@@ -53,8 +53,8 @@ type manifestMemory struct {
 // sectionName is that of the custom section by which a bundle carries its manifest.
 const sectionName = "extism.manifest"
 
-// Bundle implements loader.Bundler: it gives the main module, with the manifest and the modules that
-// are linked to it in a custom section.
+// Bundle implements loader.Bundler: it gives the main module, with the manifest and the modules
+// that are linked to it in a custom section.
 func (k *kind) Bundle(text []byte, read func(name string) ([]byte, error)) ([]byte, error) {
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {

@@ -66,15 +66,18 @@ func TestBundle(t *testing.T) {
 		{"a path below", `{"wasm":[{"path":"./below/code.wasm"}]}`, ""},
 		{"a link inside", `{"wasm":[{"path":"inside.wasm"}]}`, ""},
 		{"a hash", `{"wasm":[{"path":"code.wasm","hash":"` + sum + `"}]}`, ""},
-		{"a hash in capitals", `{"wasm":[{"path":"code.wasm","hash":"` + strings.ToUpper(sum) + `"}]}`, ""},
+		{"a hash in capitals", `{"wasm":[{"path":"code.wasm","hash":"` + strings.ToUpper(sum) + `"}]}`,
+			""},
 		{"data", `{"wasm":[{"data":"` + data + `","hash":"` + sum + `"}]}`, ""},
 		{"fields that nobody knows", `{"wasm":[{"path":"code.wasm","new":1}],"newer":[]}`, ""},
 		{"another hash", `{"wasm":[{"path":"code.wasm","hash":"` + sum[2:] + `00"}]}`,
 			"wasm[0]: the module's sha256 is " + sum + ", and the manifest wants " + sum[2:] + "00"},
-		{"a URL", `{"wasm":[{"url":"https://a.test/x.wasm"}]}`, "wasm[0]: it is to come from a URL, and " +
-			"nothing is fetched while loading: download it, put it beside the manifest, and write its " +
-			"path instead"},
-		{"a path and data", `{"wasm":[{"path":"code.wasm","data":"` + data + `"}]}`, "wasm[0]: want one of path and data"},
+		{"a URL", `{"wasm":[{"url":"https://a.test/x.wasm"}]}`,
+			"wasm[0]: it is to come from a URL, and " +
+				"nothing is fetched while loading: download it, put it beside the manifest, and write its " +
+				"path instead"},
+		{"a path and data", `{"wasm":[{"path":"code.wasm","data":"` + data + `"}]}`,
+			"wasm[0]: want one of path and data"},
 		{"nothing", `{"wasm":[{"name":"x"}]}`, "wasm[0]: want one of path and data"},
 		{"no modules", `{"config":{}}`, "an Extism manifest names 1 to 16 modules (wasm), and this 0"},
 		{"one module too many", many(extism.MaxModules + 1), "names 1 to 16 modules (wasm), and this 17"},
@@ -83,11 +86,14 @@ func TestBundle(t *testing.T) {
 		{"no JSON", `{"wasm":`, "an Extism manifest that cannot be read: unexpected end of JSON input"},
 		{"a wrong type", `{"wasm":"code.wasm"}`, "an Extism manifest that cannot be read"},
 		{"a parent", `{"wasm":[{"path":"../code.wasm"}]}`, "it must lie in the manifest's directory"},
-		{"a parent within", `{"wasm":[{"path":"below/../../code.wasm"}]}`, "it must lie in the manifest's directory"},
-		{"an absolute path", `{"wasm":[{"path":"/etc/passwd"}]}`, "it must lie in the manifest's directory"},
+		{"a parent within", `{"wasm":[{"path":"below/../../code.wasm"}]}`,
+			"it must lie in the manifest's directory"},
+		{"an absolute path", `{"wasm":[{"path":"/etc/passwd"}]}`,
+			"it must lie in the manifest's directory"},
 		{"backslashes", `{"wasm":[{"path":"..\\code.wasm"}]}`, "it must lie in the manifest's directory"},
 		{"a link out", `{"wasm":[{"path":"out.wasm"}]}`, "it must lie in the manifest's directory"},
-		{"a linked folder out", `{"wasm":[{"path":"away/code.wasm"}]}`, "it must lie in the manifest's directory"},
+		{"a linked folder out", `{"wasm":[{"path":"away/code.wasm"}]}`,
+			"it must lie in the manifest's directory"},
 		{"a folder", `{"wasm":[{"path":"below"}]}`, "below: not a regular file"},
 		{"what is not there", `{"wasm":[{"path":"no.wasm"}]}`, "no.wasm: no such file or directory"},
 		{"no module", `{"wasm":[{"data":"aGVsbG8="}]}`, "wasm[0]: not a WebAssembly module"},
@@ -181,7 +187,10 @@ func TestManifestsSettings(t *testing.T) {
 		give                 func(*host.Policy)
 	}{
 		{`"config":{"color":"red"}`, "config", "red", nil},
-		{`"config":{"color":"red"}`, "config", "blue", func(p *host.Policy) { config("color", "blue")(nil, p) }},
+		{`"config":{"color":"red"}`, "config", "blue", func(p *host.Policy) {
+			config("color",
+				"blue")(nil, p)
+		}},
 		{`"config":{"color":""}`, "config", "", nil},
 		{`"config":{"an odd key":"x"}`, "config", "", nil},
 		{`"timeout_ms":20`, "spin", "exceeded its time limit of 20ms", nil},
@@ -196,7 +205,8 @@ func TestManifestsSettings(t *testing.T) {
 		{`"memory":{"max_var_bytes":0}`, "remember", "all variables have 100 bytes, more than 0", nil},
 		{`"memory":{"max_http_response_bytes":27}`, "fetch", `{"asked":"https://a.test/"}`, grantWeb},
 		{`"memory":{"max_http_response_bytes":26}`, "fetch",
-			"too_large: http_request: a response of 27 bytes, and the plugin's manifest has 26 for one", grantWeb},
+			"too_large: http_request: a response of 27 bytes, and the plugin's manifest has 26 for one",
+			grantWeb},
 	} {
 		t.Run(tt.manifest, func(t *testing.T) {
 			path := write(t, dir, "p.extism.json", []byte(`{"wasm":[{"path":"code.wasm"}],`+tt.manifest+`}`))

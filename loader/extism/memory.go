@@ -67,8 +67,8 @@ func (m *memory) settle(b *bounds) error {
 	return err
 }
 
-// class is which room a block of size bytes gets: of a power of two, so that a freed one can be used
-// again.
+// class is which room a block of size bytes gets: of a power of two, so that a freed one can be
+// used again.
 func class(size uint64) int { return bits.Len64(max(size, minBlock) - 1) }
 
 // alloc makes a block of size bytes, all zero.
@@ -123,9 +123,6 @@ func (m *memory) reach(at, size uint64, b *bounds) ([]byte, error) {
 		return nil, broken("%d bytes at offset %d are not in its memory of %d bytes", size, at, have)
 	}
 	if end := (at + size + minBlock - 1) / minBlock * minBlock; end > have {
-		if int64(end) > b.bytes {
-			return nil, broken("more than %d bytes of blocks", b.bytes)
-		}
 		if err := m.extend(int(end-have), b); err != nil {
 			return nil, err
 		}

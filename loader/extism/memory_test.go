@@ -135,6 +135,15 @@ func TestBlockLimits(t *testing.T) {
 		t.Errorf("the freed block: %d, %v", at, err)
 	}
 
+	paid := &account{max: 50}
+	m, b = newMemory(), bounds{math.MaxInt64, MaxBlocks, paid.claim}
+	if _, err := m.reach(100, 1, &b); err == nil || paid.used != 0 {
+		t.Errorf("a reach that cannot be paid: %v", err)
+	}
+	if view, err := m.reach(50, 1, &b); len(view) != 1 || err != nil || paid.used != 48 {
+		t.Errorf("a reach that can be paid: %v, for %d bytes", err, paid.used)
+	}
+
 	m, b = newMemory(), bounds{MaxLoadedBytes, MaxLoadedBlocks, free}
 	if at, err := m.alloc(MaxLoadedBytes/2, &b); at == 0 || err != nil {
 		t.Errorf("half of what loading may leave: %v", err)

@@ -1,8 +1,8 @@
 package extism_test
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -46,10 +46,12 @@ var sdkCases = []sdkCase{
 		fail: true, want: "handler (failed): exit_500: exited with code 500"},
 	{file: "exit", export: "_start", policy: `config.code = "0"`, give: config("code", "0"),
 		want: `""`},
-	{file: "fail", export: "run_test", fail: true, want: "handler (failed): code_1: Some error message"},
+	{file: "fail", export: "run_test", fail: true,
+		want: "handler (failed): code_1: Some error message"},
 	{file: "fs", export: "run_test", policy: "a directory at /mnt, writable", give: files(true),
 		want: `"hello world!"`},
-	{file: "fs", export: "run_test", fail: true, want: "handler (failed): code_1: returned 1, without an error text"},
+	{file: "fs", export: "run_test", fail: true,
+		want: "handler (failed): code_1: returned 1, without an error text"},
 	{file: "fs_std", export: "run_test", policy: "a directory at /mnt, writable", give: files(true),
 		want: `"hello world!"`},
 	{file: "hello", export: "run_test", want: `"Hello, world!"`},
@@ -57,33 +59,39 @@ var sdkCases = []sdkCase{
 		give: config("greeting", "Howdy"), want: `"Howdy, John"`},
 	{file: "host", export: "run_test", functions: []host.Function{mult},
 		policy: "mult given by the program", want: `"42 x 2 = 84"`},
-	{file: "host", export: "run_test", fail: true, want: "contract: import extism:host/user.mult(i64, i64) -> " +
-		"i64: the host has no such module; functions of its own host are given to it by the " +
-		"program that loads it (extism.Options.Functions)"},
+	{file: "host", export: "run_test", fail: true,
+		want: "contract: import extism:host/user.mult(i64, i64) -> " +
+			"i64: the host has no such module; functions of its own host are given to it by the " +
+			"program that loads it (extism.Options.Functions)"},
 	{file: "host_memory", export: "run_test", input: "Frodo", functions: []host.Function{toUpper},
 		policy: "to_upper given by the program", want: `"HELLO FRODO!"`},
 	{file: "host_multiple", export: "say_green", input: "John Doe", functions: messages,
 		policy: "both functions given by the program", want: `"green: 🫱 Hey from say_green John Doe"`},
 	{file: "host_multiple", export: "say_purple", input: "Jane Doe", functions: messages,
-		policy: "both functions given by the program", want: `"purple: 👋 Hello from say_purple Jane Doe"`},
+		policy: "both functions given by the program",
+		want:   `"purple: 👋 Hello from say_purple Jane Doe"`},
 	{file: "http", export: "run_test", policy: "http jsonplaceholder.typicode.com", give: web,
 		want: `{"asked":"https://jsonplaceholder.typicode.com/todos/1"}`},
-	{file: "http", export: "run_test", fail: true, want: "handler (failed): denied: http_request: the operator has not granted http"},
+	{file: "http", export: "run_test", fail: true,
+		want: "handler (failed): denied: http_request: the operator has not granted http"},
 	{file: "http_headers", export: "http_get", input: `{"url":"https://extism.org"}`,
 		policy: "http extism.org", give: web, want: `{"x-many":"a,b","content-type":"application/json"}`},
-	{file: "input_offset", export: "input_offset_length", input: "hello", want: `"\u0005\u0000\u0000\u0000\u0000\u0000\u0000\u0000"`},
+	{file: "input_offset", export: "input_offset_length", input: "hello",
+		want: `"\u0005\u0000\u0000\u0000\u0000\u0000\u0000\u0000"`},
 	{file: "lib", export: "capitalize", fail: true, want: `no function "capitalize"`},
 	{file: "log", export: "run_test", want: `""`},
 	{file: "main", export: "run_test", fail: true,
 		want: "contract: import lib.capitalize(i64) -> i64: the host has no such module"},
 	{file: "nested.c.instr", export: "_start", kind: "extism", fail: true,
-		want: "contract: import dylibso_observe.instrument_enter(i32) -> (): the host has no such module"},
+		want: "contract: import dylibso_observe.instrument_enter(i32) -> (): the host has no " +
+			"such module"},
 	{file: "noop", export: "run_test", kind: "extism", want: `""`},
 	{file: "println", export: "run_test", input: "x", want: `""`},
 	{file: "read_write", export: "try_read", policy: "a directory at /mnt", give: both(files(false),
 		config("path", "/mnt/test.txt")), want: `"hello world!"`},
 	{file: "read_write", export: "try_write", input: "new", policy: "a directory at /mnt, read only",
-		give: both(files(false), config("path", "/mnt/test.txt")), fail: true, want: "Failed to write file"},
+		give: both(files(false), config("path", "/mnt/test.txt")), fail: true,
+		want: "Failed to write file"},
 	{file: "read_write", export: "try_write", input: "new", policy: "a directory at /mnt, writable",
 		give: both(files(true), config("path", "/mnt/test.txt")), want: `"hello world!new"`},
 	{file: "replace", export: "run_test", input: "hello", want: `"hello"`},
@@ -223,7 +231,8 @@ func (c *sdkCase) row(why string) string {
 	if c.input != "" {
 		call += "(" + c.input + ")"
 	}
-	return fmt.Sprintf("| %s | %s | `%s` | %s | %s |", c.file, why, call, cmp.Or(c.policy, "–"), result)
+	return fmt.Sprintf("| %s | %s | `%s` | %s | %s |", c.file, why, call, cmp.Or(c.policy, "–"),
+		result)
 }
 
 // Two of them are one program, linked: only Extism's own engine does that.
@@ -238,7 +247,8 @@ func TestLinkedModules(t *testing.T) {
 	}
 	path := write(t, dir, "linked.extism.json",
 		[]byte(`{"wasm":[{"name":"lib","path":"lib.wasm"},{"name":"main","path":"main.wasm"}]}`))
-	p := openFile(t, path, extism.New(nil), loader.Decision{Functions: functionsOf("run_test")}).Plugins()[0]
+	p := openFile(t, path, extism.New(nil),
+		loader.Decision{Functions: functionsOf("run_test")}).Plugins()[0]
 	const want = `which only Extism's own engine does: engine = "extism-sdk" in its policy`
 	if p.Err == nil || !strings.Contains(p.Err.Error(), want) {
 		t.Errorf("%v, want %s", p.Err, want)

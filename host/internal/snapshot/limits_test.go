@@ -111,3 +111,52 @@ func TestNewRefusesOddSizes(t *testing.T) {
 		t.Error("image above the limit")
 	}
 }
+
+// What is claimed counts as if the memory had grown by as much, until it is disclaimed.
+func TestClaim(t *testing.T) {
+	const p = PageSize
+	booked := int64(0)
+	budget := func(n int64) bool {
+		if n > 0 && booked+n > 6*p {
+			return false
+		}
+		booked += n
+		return true
+	}
+	m, err := New(4*p, &Options{Min: p, Charge: budget})
+	check(t, err)
+	i := instantiate(m, p)
+	over := func(d *Denial, r Reason, asked, max int64) {
+		t.Helper()
+		if want := (&Denial{Reason: r, Asked: asked, Max: max}); fmt.Sprint(d) != fmt.Sprint(want) {
+			t.Errorf("got %v, want %v", d, want)
+		}
+	}
+	if d := m.Claim(2*p + 1); d != nil {
+		t.Fatal(d)
+	}
+	over(m.Claim(p), Policy, 4*p+1, 4*p)
+	over(m.Claim(1<<63-1), Policy, 1<<63-1, 4*p)
+	over(m.Claim(-1), Policy, 3*p, 4*p)
+	if d := m.Claim(p - 1); d != nil || booked != 4*p {
+		t.Fatalf("%v, with %d bytes booked", d, booked)
+	}
+	if _, ok := i.Grow(1); ok {
+		t.Error("the memory grew into what was claimed")
+	}
+	over(m.Denied(), Policy, 5*p, 4*p)
+	m.Disclaim()
+	m.Disclaim()
+	if _, ok := i.Grow(1); !ok || booked != 2*p {
+		t.Errorf("grown: %v, with %d bytes booked", ok, booked)
+	}
+	booked = 5 * p // by others, too
+	over(m.Claim(2*p), Budget, 4*p, 0)
+	if d := m.Claim(p); d != nil {
+		t.Fatal(d)
+	}
+	check(t, m.Close())
+	if booked != 3*p {
+		t.Errorf("%d bytes stay booked, want the others' %d", booked, 3*p)
+	}
+}
