@@ -31,18 +31,18 @@ var arrows = map[string][]string{
 	"build":               {"abi", "abi/abihost", "host"},
 	"config":              {"internal/near", "internal/tomlfile"},
 	"cmd/wasmagent":       {"..."},
-	"host":                {"abi", "abi/...", "host/..."},
+	"host":                {"abi", "abi/...", "host/...", "internal/bound"},
 	"host/conform":        {"abi", "abi/...", "host"},
 	"host/egress":         {},
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
-	"loader/extism":       {"abi", "abi/abihost", "abi/transcode", "host", "host/egress", "loader", "plugins"},
 	"loader/wasicmd":      {"abi", "host", "loader", "plugins"},
 	"loader/mcp":          {"abi", "abi/transcode", "host/egress", "plugins"},
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"host/internal/mount": {"host/internal/wasi"},
 	"host/kv":             {"host"},
+	"internal/bound":      {},
 	"internal/near":       {},
 	"internal/tomlfile":   {},
 	"pdk":                 {"abi", "pdk/..."},
@@ -55,6 +55,12 @@ var arrows = map[string][]string{
 
 	"agentloop/interchange":          {"agentloop/message"},
 	"cmd/wasmagent/internal/clients": {},
+
+	"loader/extism": {"abi", "abi/abihost", "abi/transcode", "host", "host/egress", "loader",
+		"loader/extism/internal/...", "plugins"},
+	"loader/extism/internal/sdkwire": {"abi", "host", "host/egress"},
+	"loader/extism/sdkchild": {"abi", "host", "host/egress", "internal/bound",
+		"loader/extism/internal/..."},
 }
 
 // below says the same for all packages below a folder, for those that the table above does not
@@ -68,7 +74,8 @@ var below = map[string][]string{
 
 // owners says which dependency only some packages may name.
 var owners = map[string][]string{
-	"github.com/tetratelabs/wazero":     {"host", "host/..."},
+	"github.com/tetratelabs/wazero":     {"host", "host/...", "loader/extism/sdkchild"},
+	"github.com/extism/go-sdk":          {"loader/extism/sdkchild"},
 	"github.com/vmihailenco/msgpack/v5": {"abi/abihost"},
 	"github.com/spf13/cobra":            {"cmd/wasmagent"},
 	"github.com/fsnotify/fsnotify":      {"loader"},

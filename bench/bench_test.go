@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,9 @@ func TestMain(m *testing.M) {
 	if isChild() {
 		serveGRPC()
 		return
+	}
+	if slices.Equal(os.Args[1:], []string{sdkVerb}) {
+		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -134,7 +138,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errOut.Bytes())
 	}
 	for _, want := range []string{nameBytes, nameJSON, nameWarm, nameStoppable, nameInstantiate,
-		nameExtismWarm, nameExtismFresh, nameGRPC, nameSubprocess, nameNative,
+		nameOursExtism, nameOursSDK, nameExtismWarm, nameExtismFresh, nameGRPC, nameSubprocess, nameNative,
 		"## small guest, echo", "## Go guest, upper", "## Start", "## Calls a second", "## Stalls",
 		"gates held"} {
 		if !strings.Contains(out.String(), want) {

@@ -39,7 +39,8 @@ func guestCosts(ctx context.Context, guest string, o options) (_ map[rowKey]cost
 
 // order is how the contenders stand in tables.
 var order = []string{nameBytes, nameJSON, nameWarm, nameStoppable, nameInstantiate,
-	nameExtismWarm, nameExtismFresh, nameWasmtime, nameGRPC, nameSubprocess, nameNative}
+	nameOursExtism, nameOursSDK, nameExtismWarm, nameExtismFresh, nameWasmtime, nameGRPC, nameSubprocess,
+	nameNative}
 
 func printCalls(out io.Writer, guest, tool string, costs map[rowKey]cost) {
 	fmt.Fprintf(out, "## %s, %s (µs a call)\n\n", guest, tool)

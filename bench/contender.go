@@ -26,6 +26,8 @@ const (
 	nameWarm        = "wazero warm, no isolation"
 	nameStoppable   = "the same, WithCloseOnContextDone"
 	nameInstantiate = "wazero InstantiateModule"
+	nameOursExtism  = "wasmagent, Extism plugin"
+	nameOursSDK     = "the same, engine extism-sdk"
 	nameExtismWarm  = "extism warm, no isolation"
 	nameExtismFresh = "extism, new instance"
 	nameWasmtime    = "wasmtime, new instance"
@@ -58,8 +60,8 @@ func (a *arena) Close() error {
 
 // makers make the contenders in the order of the tables. Those behind build tags add themselves.
 var makers = []func(context.Context, *arena) (contender, error){
-	newBytes, newJSON, newWarm, newStoppable, newInstantiate, newExtismWarm, newExtismFresh,
-	newGRPC, newSubprocess, newNative,
+	newBytes, newJSON, newWarm, newStoppable, newInstantiate, newOursExtism, newOursSDK,
+	newExtismWarm, newExtismFresh, newGRPC, newSubprocess, newNative,
 }
 
 func (a *arena) contenders(ctx context.Context) (list []contender, err error) {

@@ -12,7 +12,6 @@ import (
 // therefore nothing that could stop a call.
 type extismPlugin struct {
 	ctx      context.Context
-	small    bool
 	compiled *extism.CompiledPlugin
 }
 
@@ -22,7 +21,7 @@ func newExtism(ctx context.Context, a *arena) (*extismPlugin, error) {
 		EnableWasi:    a.guest == goGuest,
 		RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(a.code),
 	}, nil)
-	return &extismPlugin{ctx, a.guest == smallGuest, compiled}, err
+	return &extismPlugin{ctx, compiled}, err
 }
 
 func (c *extismPlugin) instance() (*extism.Plugin, error) {
@@ -30,13 +29,9 @@ func (c *extismPlugin) instance() (*extism.Plugin, error) {
 		ModuleConfig: wazero.NewModuleConfig().WithSysWalltime().WithSysNanotime()})
 }
 
-// call hands the small guest the same bytes as elsewhere, and the Go guest JSON, as its kit does.
+// call hands the guest JSON, as its kits do.
 func (c *extismPlugin) call(in *extism.Plugin, p *payload) ([]byte, error) {
-	function, input := p.tool, p.json
-	if c.small {
-		function, input = "serve", p.request
-	}
-	_, reply, err := in.CallWithContext(c.ctx, function, input)
+	_, reply, err := in.CallWithContext(c.ctx, p.tool, p.json)
 	return reply, err
 }
 

@@ -76,6 +76,10 @@ func callGates(guest string, costs map[rowKey]cost) (gates []gate) {
 						pick(guest == smallGuest, f.small, f.goes), f.aim))
 				}
 			}
+			for _, name := range []string{nameExtismWarm, nameExtismFresh} {
+				gates = append(gates, timesFaster(label("of an Extism plugin, "+name), at(nameOursExtism),
+					at(name), 1, true))
+			}
 			if guest == smallGuest {
 				gates = append(gates, atMostTimes(label("JSON against "+nameNative), at(nameJSON),
 					at(nameNative), 1))

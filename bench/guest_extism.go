@@ -1,12 +1,10 @@
 package main
 
-import (
-	"github.com/wasmagent/wasmagent/host/hosttest"
-	"github.com/wasmagent/wasmagent/host/hosttest/asm"
-)
+import "github.com/wasmagent/wasmagent/host/hosttest/asm"
 
-// extismSmall is the small guest for extism: the same code, with input and output made of extism's
-// functions as its kits make them, eight bytes a host call.
+// extismSmall is the small guest for extism: it takes the payload's JSON, has input and output made of
+// extism's functions as its kits make them, eight bytes a host call, and does the same work on the
+// text between them.
 func extismSmall() []byte {
 	m := asm.New()
 	env := func(name, sig string) asm.FuncIndex {
@@ -37,9 +35,27 @@ func extismSmall() []byte {
 			there+here+asm.I32Load8U(0)+asm.Call(store8)),
 		asm.LocalGet(block), asm.LocalGet(n), asm.I64ExtendI32U, asm.Call(set))
 
-	kit := &hosttest.Kit{Module: m, Input: input, Output: output}
-	m.Export("serve", m.Func("", "i32 i32 i32 i32", serve(kit)))
+	tool := func(work asm.Instr) asm.FuncIndex {
+		return m.Func("-> i32", "i32 i32 i32 i32",
+			asm.I32Const(requestAt), asm.I32Const(requestRoom), asm.Call(input), asm.LocalSet(size),
+			work,
+			asm.I32Const(requestAt), asm.LocalGet(size), asm.Call(output), asm.I32Const(0))
+	}
+	m.Export("echo", tool(""))
+	m.Export("upper", tool(upperText(size, i, n)))
 	return m.Bytes()
+}
+
+// upperText turns the letters of {"text":"…"} at requestAt, of so many bytes, into capitals.
+func upperText(size, next, char uint32) asm.Instr {
+	const before, behind = 9, 2 // bytes around the text
+	return asm.I32Const(requestAt+before) + asm.LocalSet(next) + asm.Block(asm.Loop(
+		asm.LocalGet(next), asm.LocalGet(size), asm.I32Const(requestAt-behind), asm.I32Add, asm.I32GeU,
+		asm.BrIf(1),
+		asm.LocalGet(next), asm.I32Load8U(0), asm.I32Const('a'), asm.I32Sub, asm.LocalTee(char),
+		asm.I32Const(26), asm.I32LtU,
+		asm.If(asm.LocalGet(next), asm.LocalGet(char), asm.I32Const('A'), asm.I32Add, asm.I32Store8(0)),
+		asm.LocalGet(next), asm.I32Const(1), asm.I32Add, asm.LocalSet(next), asm.Br(0)))
 }
 
 // eachWord does word for i = 0, 8, … and one for each of the last bytes before n.

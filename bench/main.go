@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmagent/wasmagent/loader/extism/sdkchild"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -23,6 +25,9 @@ func run(args []string, out, errOut io.Writer) int {
 	if isChild() {
 		serveGRPC()
 		return 0
+	}
+	if slices.Equal(args, []string{sdkVerb}) {
+		return sdkchild.Serve(os.Stdin, out, errOut)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

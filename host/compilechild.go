@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+
+	"github.com/wasmagent/wasmagent/internal/bound"
 )
 
 // CompileChild is what a Config.CompileCommand does: nothing else, and first of all. It bounds its
@@ -28,8 +30,7 @@ func CompileChild(in io.Reader, out, complain io.Writer) (exit int) {
 const (
 	compileDone    = 0
 	compileBroken  = 1 // something other than the module is at fault
-	compileCrashed = 2 // Go's own, for what cannot be recovered
-	compileRefused = 3 // the engine refuses the module
+	compileRefused = 3 // the engine refuses the module; 2 is Go's own, for what cannot be recovered
 )
 
 func compileChild(in io.Reader, out, complain io.Writer, limits childLimits) int {
@@ -50,7 +51,9 @@ type refusedError struct{ err error }
 func (e *refusedError) Error() string { return e.err.Error() }
 
 func compileTo(out io.Writer, in io.Reader, limits childLimits) (err error) {
-	if err := limitProcess(limits); err != nil {
+	if err := bound.Process(bound.Limits{
+		Memory: limits.memory, Time: limits.time, Files: limits.code,
+	}); err != nil {
 		return fmt.Errorf("limits of the process: %w", err)
 	}
 	debug.SetMemoryLimit(limits.memory / 2) // collect often before the address space ends

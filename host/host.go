@@ -120,6 +120,9 @@ const MaxMemory = 1 << 30
 // pageBytes is the size of a page of linear memory.
 const pageBytes = 64 << 10
 
+// Complete gives the limits with the defaults for zero fields, or says which cannot be.
+func (l Limits) Complete() (Limits, error) { return l.withDefaults() }
+
 // withDefaults fills the zero fields and checks the others.
 func (l Limits) withDefaults() (Limits, error) {
 	var errs []error

@@ -106,14 +106,56 @@ func (in *instance) trap(err error, stderr string) error {
 		}
 		return trap
 	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	if strings.Contains(first, engineHostPanic) {
-		// A function of the engine's own could not stand the guest's arguments.
-		return &ContractError{Detail: "broke a host function: " + first, Stderr: stderr}
+	if breach := hostPanic(err); breach != nil {
+		breach.Stderr = stderr
+		return breach
 	}
 	in.broken = true
 	return fmt.Errorf("the engine failed: %w", err)
 }
+
+// hostPanic is a function of the engine's own that could not stand the guest's arguments, or nil.
+func hostPanic(err error) *ContractError {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	if !strings.Contains(first, engineHostPanic) {
+		return nil
+	}
+	return &ContractError{Detail: "broke a host function: " + first}
+}
+
+// EngineFault tells what an error of the engine means when the guest was not an Engine's: an
+// *ExitError, a *TrapError, the *LimitError of the stack, or a *ContractError for a host function
+// that panicked. An error of these types that a host function panicked with is given as it is. Nil is
+// an error of another kind.
+func EngineFault(err error) error {
+	var exit *sys.ExitError
+	if errors.As(err, &exit) {
+		return &ExitError{Code: exit.ExitCode()}
+	}
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		return limit
+	}
+	if breach, ok := errors.AsType[*ContractError](err); ok {
+		return breach
+	}
+	text := innermost(err).Error()
+	if text == engineStackOverflow {
+		return &LimitError{Limit: "stack"}
+	}
+	for _, t := range traps {
+		if t.engine == text {
+			return &TrapError{Trap: t.name}
+		}
+	}
+	if breach := hostPanic(err); breach != nil {
+		return breach
+	}
+	return nil
+}
+
+// GaveUp is the error of a call whose caller did, for guests that were not an Engine's. It matches
+// ctx's cause and its error.
+func GaveUp(ctx context.Context) error { return cancelled(ctx) }
 
 // engineError is the engine's word on a module: one line, and clean, since it may quote the module.
 func engineError(err error) error {

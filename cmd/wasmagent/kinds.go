@@ -4,15 +4,20 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/wasmagent/wasmagent"
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/loader/extism"
+	"github.com/wasmagent/wasmagent/loader/wasicmd"
 )
 
 // otherKinds are the contracts that plugins may be written to besides this project's own. They are
-// made once, since an engine knows them by who they are.
-var otherKinds = sync.OnceValue(wasmagent.Kinds)
+// made once, since an engine knows them by who they are. They are wasmagent.Kinds, and Extism's SDK in
+// a process that is this program.
+var otherKinds = sync.OnceValue(func() []loader.Kind {
+	return []loader.Kind{extism.NewHyper(),
+		extism.New(&extism.Options{SDKCommand: selfCommand(sdkVerb)}), wasicmd.New()}
+})
 
 // ownKind is what a policy calls this project's own contract.
 const ownKind = "wasmagent"

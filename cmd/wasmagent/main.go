@@ -9,26 +9,35 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/loader/extism/sdkchild"
 )
 
 func main() {
 	if slices.Equal(os.Args[1:], []string{compileVerb}) {
 		os.Exit(host.CompileChild(os.Stdin, os.Stdout, os.Stderr))
 	}
+	if slices.Equal(os.Args[1:], []string{sdkVerb}) {
+		os.Exit(sdkchild.Serve(os.Stdin, os.Stdout, os.Stderr))
+	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// compileVerb makes this program compile one plugin for itself, in a process that can be killed.
-const compileVerb = "__compile"
+// Verbs of this program for itself, in a process that can be killed.
+const (
+	compileVerb = "__compile"    // compile one plugin
+	sdkVerb     = "__extism_sdk" // run one plugin in Extism's SDK
+)
 
 // compileCommand runs this program with that verb. Without a known file of its own there is none,
 // and a plugin that wants it says so.
-func compileCommand() []string {
+func compileCommand() []string { return selfCommand(compileVerb) }
+
+func selfCommand(verb string) []string {
 	self, err := os.Executable()
 	if err != nil {
 		return nil
 	}
-	return []string{self, compileVerb}
+	return []string{self, verb}
 }
 
 // run is the whole command: it carries out args and gives the exit code. Results go to out and

@@ -23,6 +23,15 @@
 //     that a request was refused or did not get through, so that ends the call, as a failure that
 //     says why.
 //
+// # Engines
+//
+// The native one, which the above is about, is the default. The other is Extism's own SDK, for
+// plugins that are linked of several modules; a policy chooses it by engine = "extism-sdk", and the
+// program by Options.SDKCommand. It runs in processes that are killed at a limit, has an instance for
+// each call, at most [MaxProcesses] at a time, and sends requests through the same rules. Variables
+// last as long as the call. A policy with files, kv, a limit of fuel or fixed time is refused with an
+// [EngineError]: the SDK keeps none of them.
+//
 // # Manifests
 //
 // An Extism manifest, NAME.extism.json beside other plugins or manifest.json in a folder of its

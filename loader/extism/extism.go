@@ -18,6 +18,11 @@ type Options struct {
 	// Functions are what plugins may import beside Extism's own, such as those of
 	// extism:host/user. Offsets that they get and give are of blocks: see Read, Write and Free.
 	Functions []host.Function
+
+	// SDKCommand is a program and its arguments that does nothing but sdkchild.Serve, or better this
+	// one as itself. It is run, with no environment, for plugins whose policy chooses the engine
+	// "extism-sdk". Nil: there is no such engine.
+	SDKCommand []string
 }
 
 // New makes the kind "extism", for loader.Options.Kinds.
@@ -26,11 +31,13 @@ func New(opts *Options) loader.Kind {
 		Name: "extism", Imports: functions(), NewState: newState,
 		Initialize: []string{"_initialize", "__wasm_call_ctors", "hs_init"},
 	}
+	k := &kind{dialect: d}
 	if opts != nil {
 		d.Imports = append(d.Imports, opts.Functions...)
+		k.sdkCommand = opts.SDKCommand
 	}
 	d.Check = func(f *host.Facts) []string { return remedy(f, d.Imports) }
-	return &kind{d}
+	return k
 }
 
 // remedy says what to do about functions that neither Extism nor WASI has.
@@ -47,7 +54,10 @@ func remedy(f *host.Facts, have []host.Function) []string {
 	return nil
 }
 
-type kind struct{ dialect *host.Dialect }
+type kind struct {
+	dialect    *host.Dialect
+	sdkCommand []string
+}
 
 func (k *kind) Name() string              { return k.dialect.Name }
 func (k *kind) Dialects() []*host.Dialect { return []*host.Dialect{k.dialect} }
@@ -103,11 +113,7 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 		return nil, err
 	}
 	policy := d.Host
-	policy.Dialect = k.dialect
 	if said != nil {
-		if len(said.Wasm) > 1 {
-			return nil, errLinked
-		}
 		m.manifest.Needs = said.needs()
 		said.lower(&policy)
 	}
@@ -116,6 +122,16 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case d.Engine == engineSDK:
+		return k.compileSDK(ctx, m, said.parts(wasm), policy)
+	case d.Engine != "" && d.Engine != engineNative:
+		want := fmt.Sprintf("there is no such engine: want %q or %q", engineNative, engineSDK)
+		return nil, &EngineError{d.Engine, []string{want}}
+	case said != nil && len(said.Wasm) > 1:
+		return nil, errLinked
+	}
+	policy.Dialect = k.dialect
 	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {
 		return nil, err
 	}
