@@ -57,13 +57,13 @@ type script struct {
 	*handmade
 	code   asm.Instr
 	input  string
-	traced int        // words that were noted
-	blocks []*written // by register
+	traced int     // words that were noted
+	blocks []*area // by register
 	wasm   []byte
 }
 
-// written is a block, as far as it was written.
-type written struct {
+// area is a block, as far as it was written.
+type area struct {
 	size  int
 	bytes map[int]bool // that were written
 	freed bool
@@ -79,7 +79,7 @@ func drawScript(t *rapid.T) *script {
 	names := []string{"alloc", "free", "length", "store_u8", "store_u64", "load_u8", "load_u64",
 		"input_offset", "input_length", "input_load_u8", "output_set", "output_length", "error_set",
 		"error_get", "config_get", "var_get", "var_set"}
-	s := &script{handmade: newHandmade(names...), blocks: make([]*written, registers)}
+	s := &script{handmade: newHandmade(names...), blocks: make([]*area, registers)}
 	s.input = rapid.StringMatching(`[a-z]{0,20}`).Draw(t, "input")
 	steps := []func(*rapid.T){s.alloc, s.alloc, s.free, s.length, s.storeByte, s.storeWord, s.loadByte,
 		s.loadWord, s.inputs, s.config, s.setVar, s.getVar, s.failure, s.outputLength}
@@ -103,7 +103,7 @@ func (s *script) exists(r int) { s.note(asm.LocalGet(uint32(r)) + asm.I64Eqz + a
 func (s *script) register(t *rapid.T) int { return rapid.IntRange(0, registers-1).Draw(t, "register") }
 
 // block draws a register with a block that is in use, of least bytes.
-func (s *script) block(t *rapid.T, least int) (int, *written, bool) {
+func (s *script) block(t *rapid.T, least int) (int, *area, bool) {
 	r := s.register(t)
 	b := s.blocks[r]
 	return r, b, b != nil && !b.freed && b.size >= least
@@ -118,7 +118,7 @@ func (s *script) alloc(t *rapid.T) {
 	s.code += asm.I64Const(int64(size)) + s.call("alloc") + asm.LocalSet(uint32(r))
 	s.exists(r)
 	if s.blocks[r] = nil; size > 0 {
-		s.blocks[r] = &written{size: size, bytes: map[int]bool{}}
+		s.blocks[r] = &area{size: size, bytes: map[int]bool{}}
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *script) storeWord(t *rapid.T) {
 	}
 }
 
-func (b *written) has(i, n int) bool {
+func (b *area) has(i, n int) bool {
 	for j := range n {
 		if !b.bytes[i+j] {
 			return false
@@ -204,7 +204,7 @@ func (s *script) named(t *rapid.T) int {
 	r := s.register(t)
 	name := rapid.SampledFrom(scriptNames).Draw(t, "name")
 	s.code += s.text(uint32(r), name)
-	s.blocks[r] = &written{size: len(name), bytes: map[int]bool{}}
+	s.blocks[r] = &area{size: len(name), bytes: map[int]bool{}}
 	for i := range len(name) {
 		s.blocks[r].bytes[i] = true
 	}
