@@ -56,6 +56,7 @@ const (
 	CloseGrace   = 2 * time.Second        // for a command after its stdin is closed, then SIGTERM
 	cancelGrace  = 100 * time.Millisecond // for the news of cancelled calls to leave before a session
 	stuckGrace   = time.Second            // for a call to leave after its end, then the command is ended
+	PingTime     = 5 * time.Second        // for a command to answer a ping after a call's time-out, or it is ended
 )
 
 // Limits bound what one server may use. Zero fields are the documented defaults.

@@ -114,7 +114,7 @@ func Open(ctx context.Context, server Server, opts *Options) (*Source, error) {
 
 func newSource(server Server, opts *Options) *Source {
 	s := &Source{
-		server: server, pace: pace{RestartWait, GiveUpTime},
+		server: server, pace: pace{RestartWait, GiveUpTime, PingTime},
 		calls: semaphore.NewWeighted(int64(server.Limits.Calls)),
 		stale: make(chan struct{}, 1), lines: newLineLimit(), free: func() {},
 		known: map[string][]string{}, seen: map[string]definition{}, news: newNews(),
