@@ -18,7 +18,8 @@ import (
 var errTooLong = fmt.Errorf("a message of more than %d bytes", MaxMessage)
 
 // lines is a transport of one message a line. When the client has closed its end, what it asked for
-// is still carried out and answered, for FinishTime at most.
+// is still carried out and answered, for FinishTime at most. A client that asks on and on and reads no
+// answers is itself not read any more.
 type lines struct {
 	in  io.ReadCloser
 	out io.Writer
@@ -27,7 +28,7 @@ type lines struct {
 // Connect begins to read.
 func (l lines) Connect(context.Context) (mcp.Connection, error) {
 	c := &conn{lines: l, incoming: make(chan line), closed: make(chan struct{}),
-		asked: map[jsonrpc.ID]struct{}{}, idle: make(chan struct{})}
+		asked: map[jsonrpc.ID]bool{}, idle: make(chan struct{})}
 	go c.readAll(bufio.NewReaderSize(l.in, 64<<10))
 	return c, nil
 }
@@ -47,10 +48,10 @@ type conn struct {
 	writing sync.Mutex
 
 	mu       sync.Mutex
-	asked    map[jsonrpc.ID]struct{} // requests without an answer
-	last     bool                    // the client has closed its end
-	idle     chan struct{}           // closed when, after that, there are no such requests
-	finished bool                    // idle is closed
+	asked    map[jsonrpc.ID]bool // requests without an answer, and whether finish waits for it
+	last     bool                // the client has closed its end
+	idle     chan struct{}       // closed when, after that, there is nothing to wait for
+	finished bool                // idle is closed
 }
 
 func (c *conn) SessionID() string { return "" }
@@ -123,7 +124,9 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 				c.write([]byte(noRequest))
 				continue
 			}
-			c.ask(message)
+			if !c.ask(message) {
+				continue
+			}
 			return message, nil
 		case <-c.closed:
 			return nil, io.EOF
@@ -131,15 +134,30 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// ask notes that a request wants an answer. A stream of changes has none before its end.
-func (c *conn) ask(message jsonrpc.Message) {
+// ask notes that a request wants an answer, and gives one itself if too many do. A stream of changes
+// has none before its end.
+func (c *conn) ask(message jsonrpc.Message) (goOn bool) {
 	req, ok := message.(*jsonrpc.Request)
-	if !ok || !req.IsCall() || req.Method == methodListen {
-		return
+	if !ok || !req.IsCall() || c.take(req) {
+		return true
 	}
+	busy := &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(
+		"%d requests have no answer yet, as many as may be; try again later", MaxRequests)}
+	if text, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: busy}); err == nil {
+		c.write(text)
+	}
+	return false
+}
+
+// take counts a request if there is room for it.
+func (c *conn) take(req *jsonrpc.Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked[req.ID] = struct{}{}
+	if len(c.asked) == MaxRequests {
+		return false
+	}
+	c.asked[req.ID] = req.Method != methodListen
+	return true
 }
 
 // answered notes that a request has its answer, or with all that there will be no more answers.
@@ -155,10 +173,16 @@ func (c *conn) answered(id jsonrpc.ID, all bool) {
 
 // rest tells finish when there is nothing left to do. The lock is held.
 func (c *conn) rest() {
-	if c.last && len(c.asked) == 0 && !c.finished {
-		c.finished = true
-		close(c.idle)
+	if !c.last || c.finished {
+		return
 	}
+	for _, waits := range c.asked {
+		if waits {
+			return
+		}
+	}
+	c.finished = true
+	close(c.idle)
 }
 
 // finish waits until all requests have their answers.

@@ -48,12 +48,12 @@ type givenSchema struct {
 	changed time.Time       // when it took the place of another one; zero: never
 }
 
-// note remembers what a list gives. Tools that it does not have stay: there may be more pages, and a
-// client that still knows a tool which has gone knows its schema too.
+// note remembers what a list gives. Tools that it does not have stay, MaxGiven at most: there may be
+// more pages, and a client that still knows a tool which has gone knows its schema too.
 func (g *given) note(tools []*mcp.Tool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.tools == nil {
+	if g.tools == nil || len(g.tools) >= MaxGiven {
 		g.tools = map[string]givenSchema{}
 	}
 	for _, tool := range tools {

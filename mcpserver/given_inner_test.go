@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,4 +49,20 @@ func TestGiven(t *testing.T) {
 			want("without a schema", ``, true)
 		}
 	})
+}
+
+// A client is not kept whatever a source of tools has ever thought of.
+func TestGivenIsBounded(t *testing.T) {
+	var g given
+	g.note([]*mcp.Tool{{Name: "first", OutputSchema: json.RawMessage(`{}`)}})
+	for i := range MaxGiven - 1 {
+		g.note([]*mcp.Tool{{Name: fmt.Sprint("t", i)}})
+	}
+	if schema, _ := g.of("first", nil); schema == nil {
+		t.Error("the first is forgotten at the limit")
+	}
+	g.note([]*mcp.Tool{{Name: "one more"}})
+	if len(g.tools) != 1 {
+		t.Errorf("%d are kept past the limit", len(g.tools))
+	}
 }

@@ -90,6 +90,20 @@ func TestLongNamesAreWarnedOfOnce(t *testing.T) {
 	}
 }
 
+// A source that thinks of names for ever does not fill the log.
+func TestLongNamesDoNotFillTheLog(t *testing.T) {
+	var log bytes.Buffer
+	var all []plugins.Tool
+	for i := range 2 * mcpserver.RefusalLines {
+		name := fmt.Sprintf("%s%d", strings.Repeat("b", abi.WarnToolNameBytes), i)
+		all = append(all, tool(spec(name), gives("1")))
+	}
+	serverWith(t, &mcpserver.Options{Logger: logTo(&log)}, all...)
+	if n := strings.Count(log.String(), "some clients cut names"); n != mcpserver.RefusalLines {
+		t.Errorf("%d warnings: %s", n, log.String())
+	}
+}
+
 // TestHostileResults pins that what a tool gives is cut and whole for the model, whatever it is.
 func TestHostileResults(t *testing.T) {
 	many := func(n int) []abi.Block {

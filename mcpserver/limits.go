@@ -34,6 +34,8 @@ const (
 	HandleAge   = 30 * time.Minute // how long read_more can read on in an output
 	SessionKeep = 8 << 20          // bytes of cut outputs that a session keeps
 
+	MaxGiven = 4096 // tools of earlier lists whose schemas are kept for a client; of more, none
+
 	MaxSearchHits = 50 // tools that one search gives
 	MaxQuery      = 512
 	searchHits    = 8 // when the client does not say how many
@@ -66,7 +68,7 @@ const (
 
 // Limits of HTTP.
 const (
-	MaxRequests       = 1024             // requests at once, open streams too
+	MaxRequests       = 1024             // requests at once, open streams too; over stdio also
 	MaxListens        = 256              // open streams of one token's clients without sessions
 	MaxHeaderBytes    = 16 << 10         // of a request's headers
 	ReadHeaderTimeout = 10 * time.Second // for a request's headers

@@ -39,7 +39,7 @@ type Server struct {
 	found    atomic.Pointer[index]
 
 	offered map[string]string   // each offer's print, by name; only for sync
-	warned  map[string]struct{} // names that were warned of; only for sync
+	warned  map[string]struct{} // names that are there and were warned of; only for sync
 
 	life    context.Context // ends with Close; calls and sessions end with it
 	end     context.CancelFunc

@@ -118,9 +118,10 @@ func (s *Server) offers(specs []abi.ToolSpec) map[string]offer {
 	case slices.ContainsFunc(specs, func(spec abi.ToolSpec) bool { return spec.Name == readMore }):
 		own = append(own, callTool) // how the registry's own read_more is reached
 	}
-	offers := map[string]offer{}
+	offers, before := map[string]offer{}, s.warned
+	s.warned = map[string]struct{}{}
 	for _, spec := range specs {
-		s.warn(spec.Name, own)
+		s.warn(spec.Name, own, before)
 		if !search && !slices.Contains(own, spec.Name) {
 			offers[spec.Name] = s.direct(spec)
 		}
@@ -133,8 +134,9 @@ func (s *Server) offers(specs []abi.ToolSpec) map[string]offer {
 	return offers
 }
 
-// warn tells the operator, once, of a name that clients may have trouble with.
-func (s *Server) warn(name string, own []string) {
+// warn tells the operator of a name that clients may have trouble with, once as long as it is there.
+// Where names come from a server that changes them for ever, only some are told.
+func (s *Server) warn(name string, own []string, before map[string]struct{}) {
 	why := ""
 	switch {
 	case slices.Contains(own, name):
@@ -144,9 +146,9 @@ func (s *Server) warn(name string, own []string) {
 	default:
 		return
 	}
-	if _, ok := s.warned[name]; !ok {
-		s.warned[name] = struct{}{}
-		s.log.Warn("tool's name: "+why, "tool", name)
+	s.warned[name] = struct{}{}
+	if _, ok := before[name]; !ok {
+		s.refusals.warn("tool's name: "+why, "tool", name)
 	}
 }
 

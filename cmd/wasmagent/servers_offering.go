@@ -121,7 +121,11 @@ func (o *offering) settle(names map[string]bool) {
 	}
 	err := o.registry.Replace(gone, come)
 	for name, gets := range next {
-		if !refused(err, name) {
+		switch {
+		case refused(err, name):
+		case gets.tool == nil:
+			delete(o.holders, name) // a server may think of names for ever
+		default:
 			o.holders[name] = gets
 		}
 	}

@@ -90,6 +90,9 @@ func TestOffering(t *testing.T) {
 				if got := offeredBy(o); got != strings.TrimSpace(want) {
 					t.Errorf("after %q: %q, want %q", event, got, want)
 				}
+				if n := len(strings.Fields(want)); len(o.holders) != n {
+					t.Errorf("after %q: %d names are held, want %d", event, len(o.holders), n)
+				}
 			}
 		})
 	}

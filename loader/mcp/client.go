@@ -55,10 +55,12 @@ func offersNot(method string) bool {
 }
 
 // quieten asks a server of the older era for its log from info up: it may send none, or all. What it
-// says to that does not matter.
+// says to that does not matter, nor whether it says anything.
 func (s *Source) quieten(ctx context.Context, c *session) {
 	init := c.mcp.InitializeResult()
 	if init.ProtocolVersion <= oldEra && init.Capabilities != nil && init.Capabilities.Logging != nil {
+		ctx, cancel := context.WithTimeout(ctx, quietGrace)
+		defer cancel()
 		_ = c.mcp.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "info"})
 	}
 }

@@ -20,6 +20,7 @@ const (
 	MaxNameBytes    = 256       // of a tool's name as its server has it
 	MaxSchemas      = 1 << 20   // bytes of JSON Schema, all tools of a server together
 	MaxPages        = 64        // that a list of tools may come in
+	MaxListBytes    = 8 << 20   // of JSON that a list of tools may have, all pages together
 	MaxBlocks       = 1024      // blocks of content in a result
 	MaxFailureChars = 4096      // of what a server says about a failure; more is cut
 	MaxOutput       = 512 << 20 // bytes that Limits.Output can be
@@ -55,6 +56,7 @@ const (
 	WriteTimeout = 10 * time.Second       // for a command to read from its stdin
 	CloseGrace   = 2 * time.Second        // for a command after its stdin is closed, then SIGTERM
 	cancelGrace  = 100 * time.Millisecond // for the news of cancelled calls to leave before a session
+	quietGrace   = time.Second            // for an answer to the wish for a quieter log
 	stuckGrace   = time.Second            // for a call to leave after its end, then the command is ended
 	PingTime     = 5 * time.Second        // for a command to answer a ping after a call's time-out, or it is ended
 )

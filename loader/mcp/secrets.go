@@ -34,10 +34,16 @@ func (s *Source) secret(ctx context.Context, name string) (string, error) {
 			"comes back; write it as a text if it is none", name, egress.MinSecret)
 	}
 	key := strings.Map(nameRune, name)
-	if known := s.known[key]; !slices.Contains(known, value) {
-		s.known[key] = append(known[max(0, len(known)-maxKnown+1):], value)
+	known := s.known[key]
+	if slices.Contains(known, value) {
+		return value, s.veil()
 	}
-	return value, s.veil()
+	s.known[key] = append(slices.Clone(known[max(0, len(known)-maxKnown+1):]), value)
+	if err := s.veil(); err != nil {
+		s.known[key] = known // the next value may be one that can be looked for
+		return "", err
+	}
+	return value, nil
 }
 
 // nameRune leaves what can stand in any text without being escaped.
@@ -58,7 +64,7 @@ func (s *Source) veil() error {
 		}
 	}
 	if query := queryWords(s.server.URL); len(query) > 0 {
-		words["url"] = query
+		words["url"] = append(words["url"], query...) // a secret may have this name too
 	}
 	scrubber, err := egress.NewScrubber(words)
 	if err == nil {

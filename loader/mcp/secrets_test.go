@@ -140,7 +140,7 @@ func TestSecretsBesideAnswers(t *testing.T) {
 	var j journal
 	list := tools(`{"name":"go","description":"for s3cr3t-token","inputSchema":{"type":"object",`+
 		`"properties":{"a":{"default":"s3cr3t-token","title":"hush-hush"}}}}`,
-		toolNamed("s3cr3t-token"), `{"name":"bad","inputSchema":{"type":"s3cr3t-token"}}`)
+		toolNamed("s3cr3t-token"), toolNamed("s3cr3t-token"), `{"name":"bad","inputSchema":{"type":"s3cr3t-token"}}`)
 	s, err := secretive(t, j.options(), each(list, func(p pipes, m message) {
 		p.say("noise of s3cr3t-token and " + split)
 		p.say("%s", strings.Repeat("x", 16*mcp.MaxLineChars-len("not a message: ")-6)+"s3cr3t-token")
@@ -235,6 +235,50 @@ func TestRenewedSecrets(t *testing.T) {
 	is(t, err, plugins.ErrHandler, "server", "")
 	res, err := call(t, s, "go", `{}`)
 	if err != nil || res.Content[0].Text != "[secret t], the secret of life 2" {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// A value that is no good is forgotten: the next start may have a better one.
+func TestBadSecretIsForgotten(t *testing.T) {
+	values := []string{"the first one", "[secret t", "the third one"}
+	s, err := over(t, mcp.Server{Name: "pipe", Bare: true, Env: map[string]mcp.Value{"T": {Secret: "t"}}},
+		&mcp.Options{Secret: func(context.Context, string) (string, error) {
+			value := values[0]
+			values = values[1:]
+			return value, nil
+		}},
+		func(p pipes) {
+			if m, called := p.greet(oneTool); called && len(values) == 0 {
+				p.answer(m, `{"content":[{"type":"text","text":"the first one, the third one"}]}`)
+				p.next()
+			}
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = call(t, s, "go", `{}`)
+	is(t, err, plugins.ErrHandler, "server", "")
+	_, err = call(t, s, "go", `{}`)
+	is(t, err, plugins.ErrHandler, "server", "its own name")
+	res, err := call(t, s, "go", `{}`)
+	if err != nil || res.Content[0].Text != "[secret t], [secret t]" {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// A secret whose name stands for what is in a URL is looked for beside that.
+func TestSecretNamedURL(t *testing.T) {
+	server := mcp.Server{Name: "pipe", Bare: true, URL: "https://x.example/?key=hush-hush",
+		Env: map[string]mcp.Value{"T": {Secret: "url"}}}
+	s, err := over(t, server, &mcp.Options{Secret: func(context.Context, string) (string, error) {
+		return "s3cr3t-token", nil
+	}}, replies(oneTool, `{"content":[{"type":"text","text":"s3cr3t-token, hush-hush"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := call(t, s, "go", `{}`)
+	if err != nil || res.Content[0].Text != "[secret url], [secret url]" {
 		t.Errorf("%+v, %v", res, err)
 	}
 }

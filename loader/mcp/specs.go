@@ -17,22 +17,26 @@ import (
 )
 
 // list asks the server for its tools that are wanted, in as many pages as it likes up to MaxPages,
-// and stops reading when there are more than it may have.
+// and stops reading when there are more than it may have, or they are too big.
 func list(ctx context.Context, session *sdk.ClientSession, server *Server) (
 	tools []*sdk.Tool, more bool, err error) {
 	if init := session.InitializeResult(); init.Capabilities == nil || init.Capabilities.Tools == nil {
 		return nil, false, nil
 	}
-	params := &sdk.ListToolsParams{}
+	params, size := &sdk.ListToolsParams{}, 0
 	for range MaxPages {
 		page, err := session.ListTools(ctx, params)
 		if err != nil {
 			return nil, false, err
 		}
 		for _, tool := range page.Tools {
-			if len(server.Tools) == 0 || slices.Contains(server.Tools, tool.Name) {
-				tools = append(tools, tool)
+			if len(server.Tools) > 0 && !slices.Contains(server.Tools, tool.Name) {
+				continue
 			}
+			if size += sizeOf(tool); size > MaxListBytes {
+				return tools, true, nil
+			}
+			tools = append(tools, tool)
 		}
 		if most := server.Limits.Tools; len(tools) > most {
 			return tools[:most], true, nil
@@ -43,6 +47,12 @@ func list(ctx context.Context, session *sdk.ClientSession, server *Server) (
 		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
 	}
 	return tools, true, nil
+}
+
+// sizeOf is how many bytes of JSON a tool takes.
+func sizeOf(tool *sdk.Tool) int {
+	text, _ := json.Marshal(tool) // it came as JSON
+	return len(text)
 }
 
 // offer is what becomes of a server's tools: what is offered, by offered name, and the rest, each
@@ -80,12 +90,11 @@ const noSuchTool = "the server has no such tool"
 func newOffer(server *Server, tools []*sdk.Tool, more bool, scrub func(string) string) *offer {
 	o := &offer{specs: map[string]offered{}, scrub: scrub}
 	met := map[string]bool{}
-	claims := map[string][]string{} // by offered name: the originals that come to it
+	claims := map[string][]string{} // by offered name: the originals that come to it and are fit
 	schemas := 0
 	for _, tool := range tools {
 		met[tool.Name] = true
 		name := offeredName(server.prefix(), tool.Name)
-		claims[name] = append(claims[name], tool.Name)
 		definition := definitionOf(tool) // before it is cleaned
 		spec, reason := o.specOf(name, tool)
 		if size := len(spec.InputSchema) + len(spec.OutputSchema); reason == "" {
@@ -97,6 +106,7 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool, scrub func(string) s
 			o.withhold(tool.Name, reason)
 			continue
 		}
+		claims[name] = append(claims[name], tool.Name)
 		rule := server.Rules[tool.Name]
 		if rule.Effect != nil {
 			spec.Effect = *rule.Effect
@@ -105,8 +115,8 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool, scrub func(string) s
 	}
 	o.dropCollisions(claims)
 	if more {
-		o.withhold("", fmt.Sprintf("the server has more than %d tools or %d pages of them",
-			server.Limits.Tools, MaxPages))
+		o.withhold("", fmt.Sprintf("the server has more than %d tools, or more than %d pages or %d bytes "+
+			"of them", server.Limits.Tools, MaxPages, MaxListBytes))
 	}
 	for _, name := range server.Tools {
 		if !met[name] && !more {
