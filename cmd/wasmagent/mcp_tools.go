@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/wasmagent/wasmagent/loader"
@@ -34,9 +35,27 @@ func (a *app) logWithheld(all ...error) {
 			a.logWithheld(joined.Unwrap()...)
 		} else if err != nil && !told[err.Error()] {
 			told[err.Error()] = true
-			a.log.Warn("not offered", "reason", err)
+			a.log.Warn("not offered", a.whyNot(err)...)
 		}
 	}
+}
+
+// whyNot are the attributes of a reason. A policy is read at the start: what allows a plugin reaches
+// whoever serves at the next one.
+func (a *app) whyNot(err error) []any {
+	denied, ok := errors.AsType[*loader.NotAllowedError](err)
+	if !ok {
+		return []any{"reason", err}
+	}
+	return []any{"reason", a.here(denied), "then", "start this again: it does not see that it is allowed " +
+		"while it runs"}
+}
+
+// here is a refusal whose command is about the plugin directories that were named.
+func (a *app) here(denied *loader.NotAllowedError) error {
+	named := *denied
+	named.Allow = a.allowHere(denied.Allow, denied.Plugin, denied.Path)
+	return &named
 }
 
 // follow takes in what changes in the plugin directories, from when it has looked at them, which this

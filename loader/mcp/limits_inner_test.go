@@ -70,7 +70,7 @@ func TestMaxSchemas(t *testing.T) {
 		}
 		tools = append(tools, &sdk.Tool{Name: fmt.Sprintf("t%02d", i), InputSchema: v})
 	}
-	o := newOffer(server, tools, false, strings.Clone)
+	o := newOffer(server, tools, nil, false, strings.Clone)
 	if len(o.specs) != MaxSchemas/each || len(o.withheld) != 1 {
 		t.Errorf("%d offered, withheld %v", len(o.specs), o.withheld)
 	}

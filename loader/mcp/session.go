@@ -348,16 +348,19 @@ func ended(state error) string {
 
 // relist takes over the server's tools, and tells whoever waits for a change.
 func (s *Source) relist(ctx context.Context, c *session) error {
-	listed, more, err := list(ctx, c.mcp, &s.server)
+	listed, names, more, err := list(ctx, c.mcp, &s.server)
 	if err != nil {
 		return err
 	}
-	o := newOffer(&s.server, listed, more, s.scrub)
+	o := newOffer(&s.server, listed, names, more, s.scrub)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold(o)
 	s.tell(o)
 	s.held, s.unmet = o.withheld, o.unmet
+	if len(o.unmet) > 0 {
+		s.meant = o.meant(o.unmet[0])
+	}
 	s.take(o)
 	return nil
 }

@@ -28,6 +28,9 @@ type tool struct {
 
 func (t *tool) Spec() abi.ToolSpec { return t.spec }
 
+// OwnName is what the server calls the tool, and what the operator calls it in its rule.
+func (t *tool) OwnName() string { return t.original }
+
 // Rule is the operator's word about the tool, as far as it still holds for what the tool has become.
 func (t *tool) Rule() plugins.Rule { return t.rule }
 
