@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -53,32 +54,36 @@ func newGuard(refusals *refusals, h HTTP) (*guard, error) {
 // site has sent.
 func (g *guard) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		why := ""
+		why, then := "", ""
 		switch {
 		case g.onlyOwn && !isLocal(r):
-			why = "only for this machine"
+			why, then = "only for this machine", "others need a token"
 		case !g.knows(r.Host):
-			why = "unknown host"
+			why, then = "unknown host", "the server has to be started with this name: --host NAME"
 		case !sameOrigin(r):
-			why = "foreign origin"
+			why, then = "foreign origin", "pages of other sites may not use this server"
 		}
 		if why != "" {
-			g.refusals.warn("request refused: "+why, "host", logged(r.Host),
+			g.refusals.warn("request refused: "+why, "then", then, "host", logged(r.Host),
 				"origin", logged(strings.Join(r.Header.Values("Origin"), ", ")), "from", r.RemoteAddr)
-			http.Error(w, why, http.StatusForbidden)
+			http.Error(w, why+": "+then, http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
+// howToken is what one does about a token that is missing or wrong.
+const howToken = "send Authorization: Bearer TOKEN, with the token from the file that the server " +
+	"names when it starts"
+
 // authenticate lets in requests with a token.
 func (g *guard) authenticate(next http.Handler) http.Handler {
 	verify := func(_ context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
 		owner := g.tokens.owner(token)
 		if owner == "" {
-			g.refusals.warn("request refused: wrong token", "from", r.RemoteAddr)
-			return nil, auth.ErrInvalidToken
+			g.refusals.warn("request refused: wrong token", "then", howToken, "from", r.RemoteAddr)
+			return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, howToken)
 		}
 		return &auth.TokenInfo{UserID: owner}, nil
 	}
@@ -91,6 +96,12 @@ func (g *guard) authenticate(next http.Handler) http.Handler {
 	})(passed)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Www-Authenticate", "Bearer")
+		if word, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token == "" ||
+			!strings.EqualFold(word, "Bearer") {
+			g.refusals.warn("request refused: no token", "then", howToken, "from", r.RemoteAddr)
+			http.Error(w, "no token: "+howToken, http.StatusUnauthorized)
+			return
+		}
 		check.ServeHTTP(w, r)
 	})
 }
