@@ -164,6 +164,24 @@ const noBatch = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":` +
 // noRequest is its answer to JSON that is no message of it.
 const noRequest = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}`
 
+// earlyAnswer is the answer to a request before initialize, which would begin a session without one;
+// nil for others. The protocol's library answers without a code.
+func earlyAnswer(body []byte) []byte {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			Meta map[string]json.RawMessage `json:"_meta"`
+		}
+	}
+	if json.Unmarshal(body, &m) != nil || m.ID == nil || !strings.HasPrefix(m.Method, "tools/") ||
+		m.Params.Meta["io.modelcontextprotocol/protocolVersion"] != nil {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, m.ID,
+		"there is no session: send initialize first")
+}
+
 // readBody reads a request's body, whole and in time, and makes sure that it is JSON, one message,
 // and not too deep for those who decode it recursively. It reports whether to go on; if not, it has
 // answered.
@@ -190,6 +208,12 @@ func readBody(w http.ResponseWriter, r *http.Request) bool {
 	if bytes.TrimLeft(body, " \t\r\n")[0] == '[' {
 		refuseBody(w, noBatch)
 		return false
+	}
+	if r.Header.Get("Mcp-Session-Id") == "" && r.Header.Get("Mcp-Protocol-Version") < statelessFrom {
+		if answer := earlyAnswer(body); answer != nil {
+			refuseBody(w, string(answer))
+			return false
+		}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return true
