@@ -47,8 +47,7 @@ func (a *app) whyNot(err error) []any {
 	if !ok {
 		return []any{"reason", err}
 	}
-	return []any{"reason", a.here(denied), "then", "start this again: it does not see that it is allowed " +
-		"while it runs"}
+	return []any{"reason", a.here(denied), "then", "start this again: what is allowed is read at the start"}
 }
 
 // here is a refusal whose command is about the plugin directories that were named.
@@ -66,10 +65,7 @@ func (a *app) follow(ctx context.Context, o *offering, dirs []*supply) (stop fun
 	for _, s := range dirs {
 		group.Go(func() {
 			err := s.dir.Watch(ctx, func(change loader.Change) {
-				o.change(s, change.Old, change.New)
-				a.log.Info("plugins changed", "added", change.Added, "replaced", change.Replaced,
-					"removed", change.Removed)
-				a.logWithheld(change.Refused...)
+				o.change(s, change.Old, change.New) // the directory logs what has changed
 			})
 			if err != nil && ctx.Err() == nil {
 				a.log.Warn("changes of plugins are not followed", "error", err)
