@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -204,6 +206,9 @@ func (c *conn) Write(ctx context.Context, message jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if answer, ok := message.(*jsonrpc.Response); ok {
+		message = tooEarly(answer)
+	}
 	text, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
@@ -216,6 +221,21 @@ func (c *conn) Write(ctx context.Context, message jsonrpc.Message) error {
 		c.answered(answer.ID, false)
 	}
 	return nil
+}
+
+// tooEarly gives an answer to a request before initialize the code of one that is not valid. The
+// protocol's library answers it with none.
+func tooEarly(answer *jsonrpc.Response) *jsonrpc.Response {
+	if answer.Error == nil || !strings.HasSuffix(answer.Error.Error(), "session initialization") {
+		return answer
+	}
+	if _, coded := errors.AsType[*jsonrpc.Error](answer.Error); coded {
+		return answer
+	}
+	early := *answer
+	early.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: answer.Error.Error() + ": send initialize first"}
+	return &early
 }
 
 func (c *conn) write(text []byte) error {
