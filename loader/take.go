@@ -189,6 +189,10 @@ func (w *watcher) log(c *Change) {
 		}
 	}
 	for _, err := range c.Refused {
-		log.Warn("not taken from the plugin directory", "error", err)
+		attrs := []any{"error", err}
+		if isType[*NotAllowedError](err) {
+			attrs = append(attrs, "then", "start this again: what is allowed is read at the start")
+		}
+		log.Warn("not taken from the plugin directory", attrs...)
 	}
 }

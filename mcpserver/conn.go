@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -138,26 +140,33 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 // changes has none before its end.
 func (c *conn) ask(message jsonrpc.Message) (goOn bool) {
 	req, ok := message.(*jsonrpc.Request)
-	if !ok || !req.IsCall() || c.take(req) {
+	if !ok || !req.IsCall() {
 		return true
 	}
-	busy := &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(
-		"%d requests have no answer yet, as many as may be; try again later", MaxRequests)}
-	if text, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: busy}); err == nil {
+	refused := c.take(req)
+	if refused == nil {
+		return true
+	}
+	if text, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: refused}); err == nil {
 		c.write(text)
 	}
 	return false
 }
 
-// take counts a request if there is room for it.
-func (c *conn) take(req *jsonrpc.Request) bool {
+// take counts a request, or says why it is not taken.
+func (c *conn) take(req *jsonrpc.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, used := c.asked[req.ID]; used {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: "an earlier request of this id has no answer yet"}
+	}
 	if len(c.asked) == MaxRequests {
-		return false
+		return &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf(
+			"%d requests have no answer yet, as many as may be; try again later", MaxRequests)}
 	}
 	c.asked[req.ID] = req.Method != methodListen
-	return true
+	return nil
 }
 
 // answered notes that a request has its answer, or with all that there will be no more answers.
@@ -204,6 +213,9 @@ func (c *conn) Write(ctx context.Context, message jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if answer, ok := message.(*jsonrpc.Response); ok {
+		message = tooEarly(answer)
+	}
 	text, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
@@ -216,6 +228,21 @@ func (c *conn) Write(ctx context.Context, message jsonrpc.Message) error {
 		c.answered(answer.ID, false)
 	}
 	return nil
+}
+
+// tooEarly gives an answer to a request before initialize the code of one that is not valid. The
+// protocol's library answers it with none.
+func tooEarly(answer *jsonrpc.Response) *jsonrpc.Response {
+	if answer.Error == nil || !strings.HasSuffix(answer.Error.Error(), "session initialization") {
+		return answer
+	}
+	if _, coded := errors.AsType[*jsonrpc.Error](answer.Error); coded {
+		return answer
+	}
+	early := *answer
+	early.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: answer.Error.Error() + ": send initialize first"}
+	return &early
 }
 
 func (c *conn) write(text []byte) error {

@@ -10,6 +10,31 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
+// An id names one request until that is answered.
+func TestIDInUse(t *testing.T) {
+	var in, out bytes.Buffer
+	for _, id := range []int{1, 1, 2} {
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", id)
+	}
+	c, err := lines{io.NopCloser(&in), &out}.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, want := range []int64{1, 2} {
+		message, err := c.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id := message.(*jsonrpc.Request).ID.Raw(); id != want {
+			t.Errorf("read %v, want %d", id, want)
+		}
+	}
+	if text := out.String(); strings.Count(text, "-32600") != 1 {
+		t.Errorf("refused with %q", text)
+	}
+}
+
 // A client over stdio may have so many requests without an answer, of whatever kind, and then as
 // many as it gets answers.
 func TestUnansweredAreBounded(t *testing.T) {

@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -141,6 +142,32 @@ func TestStreamsThatCannotBeClosed(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in %s", want, out.String())
 		}
+	}
+}
+
+// TestBeforeInitialize pins that a request which comes too early is answered as one that is not valid,
+// over either transport, and that it is no error of the server's in the log.
+func TestBeforeInitialize(t *testing.T) {
+	const list = `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`
+	for _, way := range []string{"stdio", "HTTP"} {
+		t.Run(way, func(t *testing.T) {
+			var out strings.Builder
+			var log bytes.Buffer
+			s, _ := withTestTools(t, &mcpserver.Options{Logger: logTo(&log)})
+			if way == "HTTP" {
+				_, text, _ := post(t, listen(t, s, mcpserver.HTTP{Tokens: []string{testToken}}), list)
+				out.WriteString(text)
+			} else if err := s.ServeStdio(t.Context(), strings.NewReader(list), &out); err != nil {
+				t.Error(err)
+			}
+			if text := out.String(); !strings.Contains(text, `"code":-32600`) ||
+				!strings.Contains(text, "send initialize first") {
+				t.Errorf("answered %s", text)
+			}
+			if text := log.String(); strings.Contains(text, "ERROR") {
+				t.Errorf("logged %s", text)
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -53,32 +54,36 @@ func newGuard(refusals *refusals, h HTTP) (*guard, error) {
 // site has sent.
 func (g *guard) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		why := ""
+		why, then := "", ""
 		switch {
 		case g.onlyOwn && !isLocal(r):
-			why = "only for this machine"
+			why, then = "only for this machine", "others need a token"
 		case !g.knows(r.Host):
-			why = "unknown host"
+			why, then = "unknown host", "the server has to be started with this name: --host NAME"
 		case !sameOrigin(r):
-			why = "foreign origin"
+			why, then = "foreign origin", "pages of other sites may not use this server"
 		}
 		if why != "" {
-			g.refusals.warn("request refused: "+why, "host", logged(r.Host),
+			g.refusals.warn("request refused: "+why, "then", then, "host", logged(r.Host),
 				"origin", logged(strings.Join(r.Header.Values("Origin"), ", ")), "from", r.RemoteAddr)
-			http.Error(w, why, http.StatusForbidden)
+			http.Error(w, why+": "+then, http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
+// howToken is what one does about a token that is missing or wrong.
+const howToken = "send Authorization: Bearer TOKEN, with the token from the file that the server " +
+	"names when it starts"
+
 // authenticate lets in requests with a token.
 func (g *guard) authenticate(next http.Handler) http.Handler {
 	verify := func(_ context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
 		owner := g.tokens.owner(token)
 		if owner == "" {
-			g.refusals.warn("request refused: wrong token", "from", r.RemoteAddr)
-			return nil, auth.ErrInvalidToken
+			g.refusals.warn("request refused: wrong token", "then", howToken, "from", r.RemoteAddr)
+			return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, howToken)
 		}
 		return &auth.TokenInfo{UserID: owner}, nil
 	}
@@ -91,6 +96,12 @@ func (g *guard) authenticate(next http.Handler) http.Handler {
 	})(passed)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Www-Authenticate", "Bearer")
+		if word, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token == "" ||
+			!strings.EqualFold(word, "Bearer") {
+			g.refusals.warn("request refused: no token", "then", howToken, "from", r.RemoteAddr)
+			http.Error(w, "no token: "+howToken, http.StatusUnauthorized)
+			return
+		}
 		check.ServeHTTP(w, r)
 	})
 }
@@ -153,6 +164,24 @@ const noBatch = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":` +
 // noRequest is its answer to JSON that is no message of it.
 const noRequest = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request"}}`
 
+// earlyAnswer is the answer to a request before initialize, which would begin a session without one;
+// nil for others. The protocol's library answers without a code.
+func earlyAnswer(body []byte) []byte {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			Meta map[string]json.RawMessage `json:"_meta"`
+		}
+	}
+	if json.Unmarshal(body, &m) != nil || m.ID == nil || !strings.HasPrefix(m.Method, "tools/") ||
+		m.Params.Meta["io.modelcontextprotocol/protocolVersion"] != nil {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, m.ID,
+		"there is no session: send initialize first")
+}
+
 // readBody reads a request's body, whole and in time, and makes sure that it is JSON, one message,
 // and not too deep for those who decode it recursively. It reports whether to go on; if not, it has
 // answered.
@@ -179,6 +208,12 @@ func readBody(w http.ResponseWriter, r *http.Request) bool {
 	if bytes.TrimLeft(body, " \t\r\n")[0] == '[' {
 		refuseBody(w, noBatch)
 		return false
+	}
+	if r.Header.Get("Mcp-Session-Id") == "" && r.Header.Get("Mcp-Protocol-Version") < statelessFrom {
+		if answer := earlyAnswer(body); answer != nil {
+			refuseBody(w, string(answer))
+			return false
+		}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return true

@@ -118,7 +118,22 @@ func CheckAddr(addr string) error {
 		"127.0.0.1", addr)
 }
 
-// Serve serves MCP on a listener, which it closes, until ctx is done; then it gives ctx's cause.
+// path is where Serve serves MCP. Whatever else a program asks for is not there.
+const path = "/mcp"
+
+// atPath has a handler answer at path only.
+func atPath(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			http.Error(w, "not found: MCP is served at "+path, http.StatusNotFound)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// Serve serves MCP at the path /mcp on a listener, which it closes, until ctx is done; then it gives
+// ctx's cause.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, h HTTP) error {
 	defer listener.Close()
 	if h.NoAuth {
@@ -132,7 +147,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, h HTTP) error
 	}
 	var waiting unused
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           atPath(handler),
 		ConnState:         waiting.note,
 		ReadHeaderTimeout: ReadHeaderTimeout,
 		IdleTimeout:       IdleTimeout,

@@ -75,6 +75,7 @@ func (l libraryLog) Handle(ctx context.Context, line slog.Record) error {
 	if !l.refusals.take("a protocol's library warns") {
 		return nil
 	}
+	line.Level = min(line.Level, slog.LevelWarn) // a client made it say so
 	line.Message = line.Message[:min(len(line.Message), maxLibraryLine)]
 	return l.Handler.Handle(ctx, line)
 }

@@ -30,9 +30,15 @@ func TestServeEnds(t *testing.T) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
-	c := connect(t, dial(t, "http://"+listener.Addr().String(), testToken), sessions, nil)
+	c := connect(t, dial(t, "http://"+listener.Addr().String()+"/mcp", testToken), sessions, nil)
 	if res := call(t, c, "count", nil); res.IsError {
 		t.Error("no answer")
+	}
+	for _, path := range []string{"", "/", "/mcp/", "/mcp/x", "/.well-known/oauth-protected-resource"} {
+		status, text, _ := post(t, "http://"+listener.Addr().String()+path, initialize)
+		if status != 404 || !strings.Contains(text, "/mcp") {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
 	}
 	cancel(cause)
 	served.Wait()
@@ -60,7 +66,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	served.Go(func() {
 		_ = s.Serve(ctx, listener, mcpserver.HTTP{Tokens: []string{testToken}})
 	})
-	url := "http://" + listener.Addr().String()
+	url := "http://" + listener.Addr().String() + "/mcp"
 	for size, want := range map[int]int{mcpserver.MaxHeaderBytes / 2: 200,
 		mcpserver.MaxHeaderBytes + 4<<10: 431} {
 		if status, _, _ := post(t, url, initialize, "X-Large", strings.Repeat("x", size)); status != want {
@@ -102,17 +108,19 @@ func TestRefusalsAreLogged(t *testing.T) {
 	s, _ := withTestTools(t, &mcpserver.Options{Logger: logTo(&log)})
 	url := listen(t, s, mcpserver.HTTP{Tokens: []string{testToken}})
 	post(t, url, initialize, "Host", "evil.example")
+	post(t, url, initialize, "Authorization", "")
 	for range 2 * mcpserver.RefusalLines {
 		post(t, url, initialize, "Authorization", "Bearer "+otherToken)
 		post(t, url, initialize, "Origin", "https://"+strings.Repeat("\u202e", mcpserver.MaxLogged))
 	}
-	if n := strings.Count(log.String(), "\n"); n != 1+2*mcpserver.RefusalLines {
+	if n := strings.Count(log.String(), "\n"); n != 2+2*mcpserver.RefusalLines {
 		t.Errorf("%d lines", n)
 	}
 	if log.Len() > 30*(1<<10) || strings.Contains(log.String(), "\u202e") {
 		t.Errorf("%d bytes: %s", log.Len(), log.String())
 	}
-	for _, want := range []string{"unknown host", "evil.example", "wrong token"} {
+	for _, want := range []string{"unknown host", "evil.example", "--host NAME", "wrong token", "no token",
+		"the file that the server names"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %q: %s", want, log.String())
 		}

@@ -125,6 +125,9 @@ func (e *ToolError) sandboxText(cause string) string {
 		return "its result does not match its own schema: " + quote(e.causeText())
 	case cause == "no_json":
 		return "its result has no JSON form: " + quote(e.causeText())
+	case cause == "server": // nobody reports its own end
+		return fmt.Sprintf("server %q did not carry it out: ", clip(e.Plugin, maxName)) +
+			quote(e.causeText())
 	}
 	return e.report()
 }

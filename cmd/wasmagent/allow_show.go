@@ -135,6 +135,7 @@ func (a *app) showAllowed(ctx context.Context, pl *loader.Plugin, j *allowJSON) 
 	}
 	fmt.Fprintf(a.err, "allowed: %s offers %s\n", oneLine(pl.Name),
 		textOr(strings.Join(tools, ", "), "no tools"))
+	fmt.Fprintln(a.err, `a "wasmagent mcp" or "chat" that runs takes it in when it is started again`)
 	return nil
 }
 

@@ -128,6 +128,9 @@ func textOr(s, otherwise string) string {
 
 func (t *toolJSON) print(w io.Writer, c palette) {
 	fmt.Fprintf(w, "%s  %s\n", c.bold("tool "+t.Name), t.effectText())
+	if t.Own != "" {
+		fmt.Fprintf(w, "  the server's own name: %s\n", visible(t.Own))
+	}
 	if t.Description != "" {
 		fmt.Fprintf(w, "  says: %s\n", visible(t.Description))
 	}

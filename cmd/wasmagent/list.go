@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -31,6 +32,7 @@ type pluginJSON struct {
 
 type toolJSON struct {
 	Name         string          `json:"name"`
+	Own          string          `json:"own_name,omitempty"` // its server's name for it, when not Name
 	Description  string          `json:"description,omitempty"`
 	Effect       string          `json:"effect"`
 	Declared     string          `json:"declared_effect,omitempty"` // when it is not Effect
@@ -86,7 +88,9 @@ func (a *app) pluginJSON(c *catalog, i int) pluginJSON {
 	}
 	for _, t := range p.Manifest.Tools {
 		if name := p.Prefix + t.Name; c.offers(i, name) {
-			j.Tools = append(j.Tools, newToolJSON(c.tools[name], t.Effect))
+			tool := newToolJSON(c.tools[name], t.Effect)
+			tool.Own = serversName(c.tools[name])
+			j.Tools = append(j.Tools, tool)
 		}
 	}
 	if s, ok := c.servers[i]; ok {
@@ -189,6 +193,9 @@ func (a *app) tellWithheld(c *catalog) {
 	told := map[string]bool{} // a name that several plugins claim is a reason of each
 	for _, p := range c.plugins {
 		for _, err := range reasons(p) {
+			if denied, ok := errors.AsType[*loader.NotAllowedError](err); ok {
+				err = a.here(denied)
+			}
 			if text := err.Error(); !told[text] {
 				told[text] = true
 				fmt.Fprintf(a.err, "%s %s\n", paint.yellow("not offered:"), visible(text))

@@ -99,14 +99,21 @@ func (a *app) serve(ctx context.Context, flags *mcpFlags) error {
 	if err := errors.Join(flags.shown.check(), flags.checkHTTP()); err != nil {
 		return err
 	}
+	if err := a.checkNoAuth(flags); err != nil {
+		return err
+	}
 	c, servers, err := a.openPlugins(ctx)
 	if err != nil {
 		return err
 	}
 	tools, dirs := a.served(c)
 	defer a.join(ctx, tools, servers, flags.shown.watch)()
-	if len(slices.Collect(tools.registry.Specs())) == 0 {
+	switch n := len(slices.Collect(tools.registry.Specs())); {
+	case n == 0:
 		a.log.Warn("there are no tools to serve", "plugins", c.origin)
+	case n > flags.shown.direct && !flags.shown.discover:
+		a.log.Warn("more tools than are shown one by one: clients search for them", "tools", n,
+			"shown", flags.shown.direct, "then", fmt.Sprintf("--direct-tools %d shows them all", n))
 	}
 	server := mcpserver.New(tools.registry, &mcpserver.Options{
 		Version: versions().Version, Logger: a.log,

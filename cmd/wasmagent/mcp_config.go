@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/wasmagent/wasmagent/cmd/wasmagent/internal/clients"
 	"github.com/wasmagent/wasmagent/mcpserver"
@@ -22,7 +25,8 @@ type clientFlags struct {
 	name    string
 	project bool
 
-	replace, dryRun bool // of install
+	replace, dryRun bool     // of install
+	log             []string // flags about the log that were given, which the server gets too
 }
 
 // clientJSON is what belongs, or was put, into a client's file.
@@ -53,10 +57,15 @@ Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
   wasmagent mcp config codex -p ./plugins --discover`,
 		Args:              takes(1, 1, "one client: "+strings.Join(clients.Names(), ", ")),
 		ValidArgsFunction: cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp),
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, j, _, err := a.clientEntry(args[0], &flags)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.log = logFlags(cmd.Flags())
+			c, j, entry, err := a.clientEntry(args[0], &flags)
 			if err != nil {
 				return err
+			}
+			if isFleeting(entry.Command) {
+				a.log.Warn("this program is one of go run's, and will be gone: install it first", "file",
+					entry.Command)
 			}
 			if a.form != "text" {
 				a.tellVariables(c, j)
@@ -90,7 +99,8 @@ Clients: ` + strings.Join(clients.Names(), ", ") + `.`,
   wasmagent mcp install codex -p ./plugins --dry-run`,
 		Args:              takes(1, 1, "one client: "+strings.Join(clients.Names(), ", ")),
 		ValidArgsFunction: cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.log = logFlags(cmd.Flags())
 			return a.install(args[0], &flags)
 		},
 	}
@@ -111,10 +121,25 @@ func (a *app) clientFlags(cmd *cobra.Command, flags *clientFlags) {
 	a.ledgerFlag(f, "the `file` of the ledger that records calls with a key")
 }
 
+// logFlags are the flags about the log that were given.
+func logFlags(f *pflag.FlagSet) []string {
+	var given []string
+	for _, name := range []string{"log-level", "log-format"} {
+		if f.Changed(name) {
+			given = append(given, "--"+name, f.Lookup(name).Value.String())
+		}
+	}
+	return given
+}
+
 func (a *app) install(name string, flags *clientFlags) error {
 	c, j, entry, err := a.clientEntry(name, flags)
 	if err != nil {
 		return err
+	}
+	if isFleeting(entry.Command) && !flags.dryRun {
+		return &hinted{fmt.Errorf("%s is a program of go run's, and will be gone when the client starts "+
+			"it", entry.Command), "make one that stays with go install or go build, and run that"}
 	}
 	opts := &clients.Options{Replace: flags.replace, DryRun: flags.dryRun}
 	if flags.project {
@@ -127,6 +152,7 @@ func (a *app) install(name string, flags *clientFlags) error {
 		return installError(err, j.Snippet)
 	}
 	j.File, j.Did, j.Backup, j.DryRun = change.File, change.Did, change.Backup, flags.dryRun
+	j.Snippet = cmp.Or(change.Entry, j.Snippet)
 	if change.Did != clients.Unchanged {
 		defer a.tellVariables(c, j)
 	}
@@ -140,15 +166,22 @@ func (a *app) install(name string, flags *clientFlags) error {
 	case change.Did != clients.Unchanged:
 		fmt.Fprintf(a.err, "%s sees it when it is started again\n", c.Title)
 	}
+	if flags.project && change.Did == clients.Added {
+		fmt.Fprintln(a.err, "do not commit this entry: it has the paths of this machine")
+	}
 	return nil
 }
 
-// tellVariables warns of what the server needs and the entry does not have.
+// tellVariables warns of what the server needs and the entry does not have. What is there now, and
+// that the client passes on, it can have.
 func (a *app) tellVariables(c *clients.Client, j *clientJSON) {
-	if len(j.Wants) == 0 {
+	wants := slices.DeleteFunc(slices.Clone(j.Wants), func(name string) bool {
+		return c.Forwards() && os.Getenv(name) != ""
+	})
+	if len(wants) == 0 {
 		return
 	}
-	names := visible(strings.Join(j.Wants, ", "))
+	names := visible(strings.Join(wants, ", "))
 	if c.Forwards() {
 		fmt.Fprintf(a.err, "warning: %s has to have these variables when it starts the server, since "+
 			"the policy takes secrets from them: %s\n", c.Title, names)
@@ -235,14 +268,13 @@ func thisMachine() (*clients.Machine, error) {
 
 // serverEntry is the command line of a server like this, wherever it is started.
 func (a *app) serverEntry(flags *clientFlags) (*clients.Entry, error) {
-	self, err := os.Executable()
+	self, err := thisProgram(os.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(self, string(filepath.Separator)+"go-build") {
-		a.log.Warn("this program is one of go run's, and will be gone: install it first", "file", self)
-	}
-	e := &clients.Entry{Name: flags.name, Command: self, Args: []string{mcpVerb}, Env: xdgSettings()}
+	e := &clients.Entry{Name: flags.name, Command: self, Args: []string{mcpVerb}, Env: xdgSettings(),
+		Flags: map[string]bool{"-p": true, "--plugins": true, "--config": true, "--ledger": true,
+			"--discover": false, "--direct-tools": true, "--watch": false}}
 	dirs, from, err := a.pluginDirs()
 	if err != nil {
 		return nil, err
@@ -278,7 +310,37 @@ func (a *app) serverEntry(flags *clientFlags) (*clients.Entry, error) {
 	if !flags.shown.watch {
 		e.Args = append(e.Args, "--watch=false")
 	}
+	for i := 0; i < len(flags.log); i += 2 {
+		e.Flags[flags.log[i]] = true
+	}
+	e.Args = append(e.Args, flags.log...)
 	return e, nil
+}
+
+// thisProgram is the file of this program: the one on the PATH by which it was called if that leads to
+// it, since a link there outlives a version, else the file itself.
+func thisProgram(called string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path, err := exec.LookPath(filepath.Base(called))
+	if err != nil || !filepath.IsAbs(path) {
+		return self, nil
+	}
+	onPath, err := os.Stat(path)
+	if err != nil {
+		return self, nil
+	}
+	if own, err := os.Stat(self); err == nil && os.SameFile(onPath, own) {
+		return path, nil
+	}
+	return self, nil
+}
+
+// isFleeting tells whether a program is one that go run has built, which will be gone.
+func isFleeting(program string) bool {
+	return strings.Contains(program, string(filepath.Separator)+"go-build")
 }
 
 // wantedVariables are those that the policy takes secrets from for what a server of these directories

@@ -56,6 +56,27 @@ func listenAddr(addr string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+// checkNoAuth refuses to do without a token where the policy grants something, before any server of
+// the policy is started.
+func (a *app) checkNoAuth(flags *mcpFlags) error {
+	operator, err := a.operator()
+	if err != nil || !flags.noAuth || !operator.Grants() {
+		return err
+	}
+	what := "what plugins are granted"
+	if servers := operator.Servers(); len(servers) > 0 {
+		var names []string
+		for _, s := range servers {
+			names = append(names, s.Name)
+		}
+		what = "these servers, which are not sandboxed: " + strings.Join(names, ", ")
+	}
+	return &hinted{
+		errors.New("without a token everybody on this machine could use " + what),
+		"leave --no-auth out, or name with --config a policy that grants nothing",
+	}
+}
+
 // tokenFile is where the token is that clients over HTTP need.
 func tokenFile() string { return filepath.Join(xdg.StateHome, "wasmagent", "mcp-token") }
 
@@ -67,14 +88,7 @@ func (a *app) serveHTTP(ctx context.Context, server *mcpserver.Server, flags *mc
 	}
 	h := mcpserver.HTTP{NoAuth: flags.noAuth, Granted: operator.Grants(), Hosts: flags.hosts}
 	key := "none is needed"
-	if flags.noAuth {
-		if h.Granted {
-			return &hinted{
-				errors.New("without a token everybody on this machine could use what plugins are granted"),
-				"leave --no-auth out, or name with --config a policy that grants nothing",
-			}
-		}
-	} else {
+	if !flags.noAuth {
 		token, err := mcpserver.LoadToken(tokenFile())
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/wasmagent/wasmagent/loader"
@@ -34,9 +35,26 @@ func (a *app) logWithheld(all ...error) {
 			a.logWithheld(joined.Unwrap()...)
 		} else if err != nil && !told[err.Error()] {
 			told[err.Error()] = true
-			a.log.Warn("not offered", "reason", err)
+			a.log.Warn("not offered", a.whyNot(err)...)
 		}
 	}
+}
+
+// whyNot are the attributes of a reason. A policy is read at the start: what allows a plugin reaches
+// whoever serves at the next one.
+func (a *app) whyNot(err error) []any {
+	denied, ok := errors.AsType[*loader.NotAllowedError](err)
+	if !ok {
+		return []any{"reason", err}
+	}
+	return []any{"reason", a.here(denied), "then", "start this again: what is allowed is read at the start"}
+}
+
+// here is a refusal whose command is about the plugin directories that were named.
+func (a *app) here(denied *loader.NotAllowedError) error {
+	named := *denied
+	named.Allow = a.allowHere(denied.Allow, denied.Plugin, denied.Path)
+	return &named
 }
 
 // follow takes in what changes in the plugin directories, from when it has looked at them, which this
@@ -47,10 +65,7 @@ func (a *app) follow(ctx context.Context, o *offering, dirs []*supply) (stop fun
 	for _, s := range dirs {
 		group.Go(func() {
 			err := s.dir.Watch(ctx, func(change loader.Change) {
-				o.change(s, change.Old, change.New)
-				a.log.Info("plugins changed", "added", change.Added, "replaced", change.Replaced,
-					"removed", change.Removed)
-				a.logWithheld(change.Refused...)
+				o.change(s, change.Old, change.New) // the directory logs what has changed
 			})
 			if err != nil && ctx.Err() == nil {
 				a.log.Warn("changes of plugins are not followed", "error", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/mcp"
+	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/policy"
 )
 
@@ -98,6 +99,16 @@ func (c *catalog) addServer(s server, err error) {
 	}
 	c.servers[len(c.plugins)] = s
 	c.addPlugin(p)
+}
+
+// serversName is what a server calls a tool where that is not the tool's name; its rule and include
+// go by it.
+func serversName(t plugins.Tool) string {
+	own, ok := t.(interface{ OwnName() string })
+	if !ok || own.OwnName() == t.Spec().Name {
+		return ""
+	}
+	return own.OwnName()
 }
 
 func (s server) withheld() []error {

@@ -86,6 +86,7 @@ func TestMCPServerWaitsForName(t *testing.T) {
 		if _, err := d.hear("notifications/tools/list_changed"); err != nil {
 			t.Fatalf("%v: %s", err, h.log(d))
 		}
+		h.must(t, d, mcpList, `"greet"`) // whose schema has to be known
 		answer = h.must(t, d, mcpCall(4, "greet", `{"name":"Ada"}`), `"result"`)
 	}
 	if err := os.Remove(filepath.Join(h.dir, "plugins", "greet.wasm")); err != nil {

@@ -24,7 +24,7 @@ func TestDies(t *testing.T) {
 	}
 	for range mcp.MaxStarts {
 		_, err := call(t, s, "go", `{}`)
-		is(t, err, plugins.ErrHandler, "server", `server "pipe": call: `)
+		is(t, err, plugins.ErrHandler, "server", "the server ended its connection")
 		if _, ok := errors.AsType[*mcp.ServerError](err); !ok || plugins.FaultOf(err) != plugins.FaultWorld {
 			t.Errorf("%v: fault %v", err, plugins.FaultOf(err))
 		}

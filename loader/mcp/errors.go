@@ -30,7 +30,11 @@ type ServerError struct {
 }
 
 func (e *ServerError) Error() string {
-	text := fmt.Sprintf("server %q: %s: %v", e.Server, e.Stage, e.Err)
+	return fmt.Sprintf("server %q: %s: %s", e.Server, e.Stage, e.detail())
+}
+
+func (e *ServerError) detail() string {
+	text := e.Err.Error()
 	if e.Tail != "" {
 		text += fmt.Sprintf("; stderr ends %q", e.Tail)
 	}
@@ -42,7 +46,20 @@ func (e *ServerError) Unwrap() error { return e.Err }
 // CauseName is server.
 func (e *ServerError) CauseName() string { return "server" }
 
-// LimitError is a call that went past a limit of its server's.
+// inCall is a server's error in that of a call, which names the server itself.
+type inCall struct{ *ServerError }
+
+func (e inCall) Error() string {
+	if e.Stage == "call" {
+		return e.detail()
+	}
+	return e.Stage + ": " + e.detail()
+}
+
+func (e inCall) Unwrap() error { return e.ServerError }
+
+// LimitError is a call that went past a limit of its server's. Its text leaves the server to the error
+// around it.
 type LimitError struct {
 	Server, Limit string        // time or output
 	Time          time.Duration // of Limit time
@@ -51,9 +68,9 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.Limit == "output" {
-		return fmt.Sprintf("server %q: its answer exceeded %d bytes (limits.output)", e.Server, e.Bytes)
+		return fmt.Sprintf("its answer exceeded %d bytes (limits.output)", e.Bytes)
 	}
-	return fmt.Sprintf("server %q: the call exceeded its %v limit (limits.time)", e.Server, e.Time)
+	return fmt.Sprintf("the call exceeded its %v limit (limits.time)", e.Time)
 }
 
 // CauseName is limit.time or limit.output.

@@ -12,7 +12,7 @@ func OpenOver(ctx context.Context, server Server, opts *Options,
 	dial func() (io.ReadCloser, io.WriteCloser)) (*Source, error) {
 	server.Limits = server.Limits.orDefaults()
 	s := newSource(server, opts)
-	s.pace = pace{time.Millisecond, time.Hour}
+	s.pace = pace{time.Millisecond, time.Hour, PingTime}
 	s.dial = func(ctx context.Context) (*link, error) {
 		if _, err := s.values(ctx, server.Env); err != nil {
 			return nil, err
@@ -25,3 +25,6 @@ func OpenOver(ctx context.Context, server Server, opts *Options,
 
 // Hurry makes restarts come at once, all but the one after MaxStarts.
 func (s *Source) Hurry() { s.pace.wait = time.Millisecond }
+
+// Impatient has a ping answered soon or not at all.
+func (s *Source) Impatient(d time.Duration) { s.pace.ping = d }

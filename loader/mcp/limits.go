@@ -58,6 +58,7 @@ const (
 	cancelGrace  = 100 * time.Millisecond // for the news of cancelled calls to leave before a session
 	quietGrace   = time.Second            // for an answer to the wish for a quieter log
 	stuckGrace   = time.Second            // for a call to leave after its end, then the command is ended
+	PingTime     = 5 * time.Second        // for a command to answer a ping after a call's time-out, or it is ended
 )
 
 // Limits bound what one server may use. Zero fields are the documented defaults.

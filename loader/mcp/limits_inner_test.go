@@ -40,7 +40,7 @@ func TestPings(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	p := pace{time.Second, time.Hour}
+	p := pace{wait: time.Second, giveUp: time.Hour}
 	for row, want := range map[int]time.Duration{0: 0, 1: 0, 2: time.Second, 3: 2 * time.Second,
 		4: 4 * time.Second, MaxStarts: time.Hour} {
 		d, hopeless := p.delay(starts{row, time.Now()})
@@ -70,7 +70,7 @@ func TestMaxSchemas(t *testing.T) {
 		}
 		tools = append(tools, &sdk.Tool{Name: fmt.Sprintf("t%02d", i), InputSchema: v})
 	}
-	o := newOffer(server, tools, false, strings.Clone)
+	o := newOffer(server, tools, nil, false, strings.Clone)
 	if len(o.specs) != MaxSchemas/each || len(o.withheld) != 1 {
 		t.Errorf("%d offered, withheld %v", len(o.specs), o.withheld)
 	}

@@ -89,6 +89,7 @@ type Source struct {
 	tools   map[string]*tool
 	held    []Withheld
 	unmet   []string              // tools that have a rule and that the server does not have
+	meant   string                // what the first of them may stand for
 	seen    map[string]definition // of tools with a rule, by the server's names: when first listed
 	news    *news
 	changed chan struct{} // closed at the next change; nil when nobody asked for it
@@ -114,7 +115,7 @@ func Open(ctx context.Context, server Server, opts *Options) (*Source, error) {
 
 func newSource(server Server, opts *Options) *Source {
 	s := &Source{
-		server: server, pace: pace{RestartWait, GiveUpTime},
+		server: server, pace: pace{RestartWait, GiveUpTime, PingTime},
 		calls: semaphore.NewWeighted(int64(server.Limits.Calls)),
 		stale: make(chan struct{}, 1), lines: newLineLimit(), free: func() {},
 		known: map[string][]string{}, seen: map[string]definition{}, news: newNews(),
@@ -138,12 +139,12 @@ func (s *Source) open(ctx context.Context) (*Source, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	unmet := s.unmet
+	unmet, meant := s.unmet, s.meant
 	s.mu.Unlock()
 	if len(unmet) > 0 {
 		s.Close()
 		return nil, &ConfigError{s.server.Name, "tools", fmt.Sprintf(
-			"there is a rule for %q, and %s", unmet[0], noSuchTool)}
+			"there is a rule for %q, and %s%s", unmet[0], noSuchTool, meant)}
 	}
 	return s, nil
 }

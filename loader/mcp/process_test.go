@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,6 +80,30 @@ var peers = map[string]func(){
 		}
 	}),
 
+	// hangs at the first call of its first life, but for pings if it may answer them
+	"hung": onStdio(func(p pipes) {
+		file := os.Getenv("LIVES")
+		lives, _ := os.ReadFile(file)
+		if err := os.WriteFile(file, append(lives, '.'), 0o600); err != nil {
+			panic(err)
+		}
+		m, called := p.greet(oneTool)
+		if !called {
+			return
+		}
+		if len(lives) == 0 {
+			for m, called = p.next(); called && m.Method != "tools/call"; m, called = p.next() {
+				if m.Method == "ping" && os.Getenv("PINGS") != "" {
+					p.answer(m, "{}")
+				}
+			}
+		}
+		if called {
+			p.answer(m, ok)
+			p.next()
+		}
+	}),
+
 	// does not speak at all
 	"silent": func() { select {} },
 }
@@ -128,10 +153,10 @@ func TestDoesNotStart(t *testing.T) {
 	silent := command(t, "silent")
 	silent.Limits.Start = 100 * time.Millisecond
 	for want, server := range map[string]mcp.Server{
-		`the command ended: exit status 3); stderr ends "no licence for [secret token]"`: useless,
-		"no such file or directory":         missing,
-		`the secret "other": there is none`: unknown,
-		`server "peer": start: `:            silent,
+		`: the server ended: exit status 3; stderr ends "no licence for [secret token]"`: useless,
+		"no such file or directory":                                            missing,
+		`the secret "other": there is none`:                                    unknown,
+		`server "peer": start: it listed no tools within 100ms (limits.start)`: silent,
 	} {
 		_, err := mcp.Open(t.Context(), server, &mcp.Options{Secret: secrets})
 		e, ok := errors.AsType[*mcp.ServerError](err)
@@ -148,7 +173,11 @@ func TestCommandDies(t *testing.T) {
 	s.Hurry()
 	for range 2 {
 		_, err := call(t, s, "go", `{}`)
-		is(t, err, plugins.ErrHandler, "server", `exit status 4); stderr ends "out of luck"`)
+		is(t, err, plugins.ErrHandler, "server", `: the server ended: exit status 4; stderr ends "out of luck"`)
+		text := err.Error() + plugins.ModelText(err)
+		if strings.Count(text, "peer") != 2 || strings.Contains(text, "reported") {
+			t.Errorf("%s: want the server named once by each, and nothing called a report", text)
+		}
 	}
 }
 
@@ -179,6 +208,31 @@ func TestLoud(t *testing.T) {
 	lines := strings.Count(j.String(), "stream=stderr")
 	if lines == 0 || lines > 20*mcp.LinesPerSecond {
 		t.Errorf("%d lines of 10000", lines)
+	}
+}
+
+// A command that let a call's time pass is started anew for the next call, unless it answers a ping.
+func TestHung(t *testing.T) {
+	for pings, want := range map[string]string{"": "..", "yes": "."} {
+		t.Run("pings:"+pings, func(t *testing.T) {
+			server := command(t, "hung")
+			file := filepath.Join(t.TempDir(), "lives")
+			server.Env["LIVES"], server.Env["PINGS"] = mcp.Value{Text: file}, mcp.Value{Text: pings}
+			server.Limits.Time = 2 * time.Second
+			s := open(t, server, nil)
+			s.Hurry()
+			if pings == "" {
+				s.Impatient(100 * time.Millisecond)
+			}
+			_, err := call(t, s, "go", `{}`)
+			is(t, err, plugins.ErrHandler, "limit.time", "")
+			if _, err := call(t, s, "go", `{}`); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+			if lives, _ := os.ReadFile(file); string(lives) != want {
+				t.Errorf("lives: %s, want %s", lives, want)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,9 @@ type session struct {
 	proc *process      // nil over HTTP
 	over chan struct{} // closed when it can be used no more
 	vain atomic.Bool   // nobody ever had it: whoever starts the server is told why
+	told atomic.Bool   // a call has told the end of its stderr
+
+	doubt chan struct{} // closed when a ping has shown whether it still answers; nil: no doubt
 }
 
 // close ends the session. The library waits for answers that may never come, so a command is ended
@@ -72,6 +76,47 @@ func (c *session) abort() {
 	c.conn.Close()
 }
 
+// probe pings a command that let a call's time pass, and ends it if it does not answer that either:
+// it would let every call's time pass. Calls that come meanwhile wait.
+func (s *Source) probe(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || c.proc == nil || c.doubt != nil || c.isOver() {
+		return
+	}
+	doubt := make(chan struct{})
+	c.doubt = doubt
+	s.jobs.Go(func() {
+		if !s.answers(c) && s.life.Err() == nil {
+			s.log.Warn("the server let a call's time pass and answers no ping: it is ended; the next " +
+				"call starts it again")
+			c.abort()
+			closesWithin(c.over, CloseGrace)
+		}
+		s.mu.Lock()
+		c.doubt = nil
+		s.mu.Unlock()
+		close(doubt)
+	})
+}
+
+// answers tells whether a session answers a ping in time. An error is an answer too.
+func (s *Source) answers(c *session) bool {
+	ctx, cancel := context.WithTimeout(s.life, s.pace.ping)
+	defer cancel()
+	var err error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		err = c.mcp.Ping(ctx, nil)
+	}()
+	if !closesWithin(answered, s.pace.ping+stuckGrace) {
+		c.abort() // it does not even read
+		<-answered
+	}
+	return err == nil || wireError(err) != nil
+}
+
 func (c *session) isOver() bool {
 	select {
 	case <-c.over:
@@ -95,7 +140,10 @@ type starts struct {
 }
 
 // pace is how soon a server that crashes is started again.
-type pace struct{ wait, giveUp time.Duration }
+type pace struct {
+	wait, giveUp time.Duration
+	ping         time.Duration // for an answer of one that may hang
+}
 
 // delay is how long a start has to wait; hopeless: calls do not wait for it.
 func (p pace) delay(s starts) (d time.Duration, hopeless bool) {
@@ -113,6 +161,16 @@ func (p pace) delay(s starts) (d time.Duration, hopeless bool) {
 // leaves does not end it for the others.
 func (s *Source) use(ctx context.Context) (*session, error) {
 	s.mu.Lock()
+	for s.session != nil && s.session.doubt != nil {
+		doubt := s.session.doubt
+		s.mu.Unlock()
+		select {
+		case <-doubt:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		s.mu.Lock()
+	}
 	if s.closed {
 		s.mu.Unlock()
 		return nil, ErrClosed
@@ -197,20 +255,24 @@ func (s *Source) start() (*session, error) {
 	}
 	end()
 	if err != nil {
-		return nil, s.startFault(err)
+		return nil, s.startFault(ctx, err)
 	}
 	if err := s.relist(ctx, c); err != nil {
 		c.vain.Store(true)
 		c.close()
-		return nil, s.startFault(s.fault("list", err, c))
+		return nil, s.startFault(ctx, s.fault("list", err, c))
 	}
 	s.log.Debug("the server is there", "protocol", c.mcp.InitializeResult().ProtocolVersion)
 	return c, nil
 }
 
-func (s *Source) startFault(err error) error {
+func (s *Source) startFault(ctx context.Context, err error) error {
 	if s.life.Err() != nil {
 		return ErrClosed
+	}
+	if e, ok := errors.AsType[*ServerError](err); ok && ctx.Err() != nil {
+		e.Err = &scrubbed{fmt.Sprintf("it listed no tools within %v (limits.start)",
+			s.server.Limits.Start), e.Err}
 	}
 	return err
 }
@@ -237,8 +299,11 @@ func (s *Source) connect(ctx context.Context, version string) (*session, error) 
 		err := c.mcp.Wait()
 		close(c.over)
 		if s.life.Err() == nil && !c.vain.Load() {
-			s.log.Warn("the session has ended; the next call starts another", "err",
-				s.shown(fmt.Sprint(err), MaxLineChars))
+			var why []any
+			if err != nil {
+				why = []any{"err", s.shown(err.Error(), MaxLineChars)}
+			}
+			s.log.Warn("the session has ended; the next call starts another", why...)
 		}
 		c.drop()
 	})
@@ -261,11 +326,16 @@ func (s *Source) fault(stage string, err error, c *session) error {
 	if _, ok := errors.AsType[*ServerError](err); ok {
 		return err
 	}
-	text := s.shown(s.withoutPath(err.Error()), MaxFailureChars)
+	text, tail := s.shown(s.withoutPath(err.Error()), MaxFailureChars), c.tail()
 	if c != nil && c.proc != nil && c.proc.endsWithin(stuckGrace) {
-		text += fmt.Sprintf(" (the command ended: %s)", ended(c.proc.state))
+		text, tail = "the server ended: "+ended(c.proc.state), c.tail()
+	} else if errors.Is(err, io.EOF) {
+		text = "the server ended its connection"
 	}
-	return &ServerError{Server: s.server.Name, Stage: stage, Tail: c.tail(),
+	if stage == "call" && c != nil && c.told.Swap(true) {
+		tail = "" // another call has told it
+	}
+	return &ServerError{Server: s.server.Name, Stage: stage, Tail: tail,
 		Err: &scrubbed{text, err}}
 }
 
@@ -278,16 +348,19 @@ func ended(state error) string {
 
 // relist takes over the server's tools, and tells whoever waits for a change.
 func (s *Source) relist(ctx context.Context, c *session) error {
-	listed, more, err := list(ctx, c.mcp, &s.server)
+	listed, names, more, err := list(ctx, c.mcp, &s.server)
 	if err != nil {
 		return err
 	}
-	o := newOffer(&s.server, listed, more, s.scrub)
+	o := newOffer(&s.server, listed, names, more, s.scrub)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold(o)
 	s.tell(o)
 	s.held, s.unmet = o.withheld, o.unmet
+	if len(o.unmet) > 0 {
+		s.meant = o.meant(o.unmet[0])
+	}
 	s.take(o)
 	return nil
 }

@@ -9,44 +9,49 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/internal/near"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// list asks the server for its tools that are wanted, in as many pages as it likes up to MaxPages,
+// list asks the server for its tools that are wanted, and the names of all, in as many pages as it likes up to MaxPages,
 // and stops reading when there are more than it may have, or they are too big.
 func list(ctx context.Context, session *sdk.ClientSession, server *Server) (
-	tools []*sdk.Tool, more bool, err error) {
+	tools []*sdk.Tool, names []string, more bool, err error) {
 	if init := session.InitializeResult(); init.Capabilities == nil || init.Capabilities.Tools == nil {
-		return nil, false, nil
+		return nil, nil, false, nil
 	}
 	params, size := &sdk.ListToolsParams{}, 0
 	for range MaxPages {
 		page, err := session.ListTools(ctx, params)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		for _, tool := range page.Tools {
+			if len(names) < abi.MaxTools && len(tool.Name) <= MaxNameBytes {
+				names = append(names, tool.Name)
+			}
 			if len(server.Tools) > 0 && !slices.Contains(server.Tools, tool.Name) {
 				continue
 			}
 			if size += sizeOf(tool); size > MaxListBytes {
-				return tools, true, nil
+				return tools, names, true, nil
 			}
 			tools = append(tools, tool)
 		}
 		if most := server.Limits.Tools; len(tools) > most {
-			return tools[:most], true, nil
+			return tools[:most], names, true, nil
 		}
 		if page.NextCursor == "" {
-			return tools, false, nil
+			return tools, names, false, nil
 		}
 		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
 	}
-	return tools, true, nil
+	return tools, names, true, nil
 }
 
 // sizeOf is how many bytes of JSON a tool takes.
@@ -61,6 +66,7 @@ type offer struct {
 	scrub    func(string) string
 	specs    map[string]offered
 	withheld []Withheld
+	names    []string // the server's own, of all tools that it has
 	unmet    []string // tools that have a rule and are not in the list, sorted
 }
 
@@ -86,9 +92,33 @@ func definitionOf(tool *sdk.Tool) definition {
 // noSuchTool is what is wrong with a rule that has no tool.
 const noSuchTool = "the server has no such tool"
 
+// meant says which tool a name may stand for that the server does not have, or which there are.
+func (o *offer) meant(name string) string {
+	names := make([]string, 0, len(o.names))
+	var closest string
+	least := max(1, len(name)/3) + 1
+	for _, other := range o.names {
+		shown := abi.CleanText(o.scrub(other), maxWord)
+		names = append(names, shown)
+		far := near.Distance(strings.ToLower(name[:min(len(name), MaxNameBytes)]), strings.ToLower(other))
+		if far < least {
+			closest, least = shown, far
+		}
+	}
+	switch {
+	case closest != "":
+		return fmt.Sprintf("; did you mean %q?", closest)
+	case len(names) == 0:
+		return "; it has none"
+	}
+	slices.Sort(names)
+	return "; it has " + strings.Join(some(names), ", ")
+}
+
 // newOffer makes an offer of a list, without secrets. One bad tool never hides another.
-func newOffer(server *Server, tools []*sdk.Tool, more bool, scrub func(string) string) *offer {
-	o := &offer{specs: map[string]offered{}, scrub: scrub}
+func newOffer(server *Server, tools []*sdk.Tool, names []string, more bool,
+	scrub func(string) string) *offer {
+	o := &offer{specs: map[string]offered{}, names: names, scrub: scrub}
 	met := map[string]bool{}
 	claims := map[string][]string{} // by offered name: the originals that come to it and are fit
 	schemas := 0
@@ -120,7 +150,7 @@ func newOffer(server *Server, tools []*sdk.Tool, more bool, scrub func(string) s
 	}
 	for _, name := range server.Tools {
 		if !met[name] && !more {
-			o.withhold(name, "it is allowed, and the server has no such tool")
+			o.withhold(name, "it is included, and "+noSuchTool+o.meant(name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(server.Rules)) {

@@ -28,6 +28,9 @@ type tool struct {
 
 func (t *tool) Spec() abi.ToolSpec { return t.spec }
 
+// OwnName is what the server calls the tool, and what the operator calls it in its rule.
+func (t *tool) OwnName() string { return t.original }
+
 // Rule is the operator's word about the tool, as far as it still holds for what the tool has become.
 func (t *tool) Rule() plugins.Rule { return t.rule }
 
@@ -135,6 +138,9 @@ func (t *tool) askIn(ctx context.Context, c *session, call plugins.Call) (string
 			<-answered
 		}
 	}
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		s.probe(c)
+	}
 	switch {
 	case wireError(err) != nil:
 		s.good()
@@ -190,6 +196,9 @@ func (t *tool) fault(ctx, mine context.Context, err error) error {
 	case mine.Err() != nil:
 		return t.failed(plugins.ErrHandler, context.Cause(mine))
 	}
+	if e, ok := errors.AsType[*ServerError](err); ok {
+		err = inCall{e}
+	}
 	return t.failed(plugins.ErrHandler, err)
 }
 
@@ -204,7 +213,8 @@ func (t *tool) refused(wire *jsonrpc.Error) error {
 	case codeMalformed:
 		return t.failed(plugins.ErrMalformedResult, malformed("bad_envelope", message))
 	case codeBroken:
-		return t.failed(plugins.ErrHandler, t.source.fault("call", errors.New(message), nil))
+		e := &ServerError{Server: t.source.server.Name, Stage: "call", Err: errors.New(message)}
+		return t.failed(plugins.ErrHandler, inCall{e})
 	case jsonrpc.CodeInvalidParams:
 		return t.failed(plugins.ErrInvalidInput, &abi.Failure{Code: "invalid_params", Message: message})
 	}

@@ -19,6 +19,9 @@ type Entry struct {
 	// Variables are those that the client has to have and to pass on. An entry names them, and
 	// never has their values.
 	Variables []string
+	// Flags are those that Args can have, and whether each takes a value. What the args of an entry
+	// that starts the same have besides is its owner's.
+	Flags map[string]bool
 }
 
 var entryName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

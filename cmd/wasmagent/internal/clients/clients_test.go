@@ -15,7 +15,8 @@ import (
 )
 
 func sample() *Entry {
-	return &Entry{Name: "wasmagent", Command: "/bin/wasmagent", Args: []string{"mcp", "-p", "/plugins"}}
+	return &Entry{Name: "wasmagent", Command: "/bin/wasmagent", Args: []string{"mcp", "-p", "/plugins"},
+		Flags: map[string]bool{"-p": true, "--watch": false}}
 }
 
 // withVariables is a sample that the client has to give variables.
@@ -401,11 +402,11 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c := Find("vscode")
-		edited, did, err := c.mergeJSON(text, withVariables(), true)
+		edited, did, _, err := c.mergeJSON(text, withVariables(), true)
 		if err != nil || did == Unchanged {
 			return
 		}
-		again, did, err := c.mergeJSON(edited, withVariables(), false)
+		again, did, _, err := c.mergeJSON(edited, withVariables(), false)
 		if err != nil || did != Unchanged || again != edited {
 			t.Errorf("%q became %q: %v, %v", text, edited, did, err)
 		}
@@ -425,11 +426,11 @@ func FuzzTOML(f *testing.F) {
 			t.Skip("the library's time grows with the square")
 		}
 		c := Find("codex")
-		edited, did, err := c.mergeTOML(text, withVariables(), true)
+		edited, did, _, err := c.mergeTOML(text, withVariables(), true)
 		if err != nil || did == Unchanged {
 			return
 		}
-		again, did, err := c.mergeTOML(edited, withVariables(), false)
+		again, did, _, err := c.mergeTOML(edited, withVariables(), false)
 		if err != nil || did != Unchanged || again != edited {
 			t.Errorf("%q became %q: %v, %v", text, edited, did, err)
 		}

@@ -33,6 +33,7 @@ const (
 type Change struct {
 	File   string // the one that was written: where a link leads
 	Did    Did
+	Entry  string // of Replaced: a file with this entry only, as it becomes; owner's values are not told
 	Backup string // a copy of what the file was before; "" when it was not there, or is unchanged
 }
 
@@ -57,7 +58,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // ExistsError is an entry that is there, and another one.
 type ExistsError struct {
 	Name    string
-	Differs []string // the members in which it is, as args or env.HOME
+	Differs []string // the members in which it is, as env.HOME or args (what it is, what it would be)
 }
 
 func (e *ExistsError) Error() string {
@@ -83,16 +84,22 @@ func (c *Client) Install(file string, e *Entry, opts *Options) (Change, error) {
 	if c.Format == "toml" {
 		merge = c.mergeTOML
 	}
-	edited, did, err := merge(content, e, opts.Replace)
+	edited, did, snippet, err := merge(content, e, opts.Replace)
 	if err != nil {
 		return Change{}, &RefusedError{File: target, Err: err}
 	}
 	change := Change{File: target, Did: did}
+	if did == Replaced {
+		change.Entry = snippet
+	}
 	if did == Unchanged || opts.DryRun {
 		return change, nil
 	}
 	if mode == 0 {
 		mode = 0o600 // it may get secrets later
+		if opts.Within != "" {
+			mode = 0o644 // as the other files of a project
+		}
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return Change{}, err
 		}

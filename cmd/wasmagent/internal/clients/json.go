@@ -13,34 +13,40 @@ import (
 )
 
 // mergeJSON adds an entry to a file, or replaces the one of its name.
-func (c *Client) mergeJSON(content string, e *Entry, replace bool) (string, Did, error) {
+func (c *Client) mergeJSON(content string, e *Entry, replace bool) (
+	edited string, did Did, snippet string, err error) {
+	fail := func(err error) (string, Did, string, error) { return "", "", "", err }
 	text, marked := strings.CutPrefix(content, "\ufeff")
 	if strings.TrimSpace(text) == "" {
-		return c.Snippet(e), Added, nil
+		return c.Snippet(e), Added, c.Snippet(e), nil
 	}
 	d, err := parseJSON(text)
 	if err != nil {
-		return "", "", err
+		return fail(err)
 	}
 	if !c.comments && !d.root.IsStandard() {
-		return "", "", fmt.Errorf("it has comments or trailing commas, which %s does not read", c.Title)
+		return fail(fmt.Errorf("it has comments or trailing commas, which %s does not read", c.Title))
 	}
 	path := append(d.serversPath(c), e.Name)
-	want := meaning([]byte(encode(c.value(e), "", "", "\n")))
 	at, there, err := d.find(path)
 	if err != nil {
-		return "", "", err
+		return fail(err)
 	}
-	edited, did, result := "", Added, want
+	var have any
 	if there {
-		have := d.meaning(at)
+		have = d.meaning(at)
+	}
+	own, kept := have.(map[string]any)
+	e = e.keeping(own)
+	want := meaning([]byte(encode(c.value(e), "", "", "\n")))
+	did, result := Added, want
+	if there {
 		differs := e.differs(have, want)
-		own, kept := have.(map[string]any)
 		switch {
 		case len(differs) == 0:
-			return content, Unchanged, nil
+			return content, Unchanged, c.Snippet(e), nil
 		case !replace:
-			return "", "", exists(e, differs)
+			return fail(exists(e, have, want, differs))
 		case !kept || !e.started(own):
 			differs = [][]string{nil} // all of it
 		default:
@@ -55,12 +61,12 @@ func (c *Client) mergeJSON(content string, e *Entry, replace bool) (string, Did,
 		err = checkJSON(text, edited, path, result)
 	}
 	if err != nil {
-		return "", "", err
+		return fail(err)
 	}
 	if marked {
 		edited = "\ufeff" + edited
 	}
-	return edited, did, nil
+	return edited, did, encode(under(e.shown(result), path...), "", "  ", "\n") + "\n", nil
 }
 
 // document is JSON, perhaps with comments and trailing commas, and how it is laid out.

@@ -12,38 +12,40 @@ import (
 )
 
 // mergeTOML adds an entry behind a file, or replaces the one of its name.
-func (c *Client) mergeTOML(content string, e *Entry, replace bool) (string, Did, error) {
+func (c *Client) mergeTOML(content string, e *Entry, replace bool) (
+	edited string, did Did, snippet string, err error) {
+	fail := func(err error) (string, Did, string, error) { return "", "", "", err }
 	section := c.path[0]
 	was, err := decodeTOML(content)
 	if err != nil {
-		return "", "", fmt.Errorf("it is not TOML: %w", err)
+		return fail(fmt.Errorf("it is not TOML: %w", err))
 	}
 	servers, _ := was[section].(map[string]any)
 	have, there := servers[e.Name]
 	own, isTable := have.(map[string]any)
 	if isTable {
-		e = e.withoutSet(own)
+		e = e.keeping(own).withoutSet(own)
 	}
 	entry := tomlEntry(section, e)
 	alone, err := decodeTOML(entry)
 	if err != nil {
-		return "", "", err
+		return fail(err)
 	}
 	want := alone[section].(map[string]any)[e.Name].(map[string]any)
 	differs := e.differs(have, want)
 	switch {
 	case there && len(differs) == 0:
-		return content, Unchanged, nil
+		return content, Unchanged, entry, nil
 	case closed(section).MatchString(content): // which the library that is used here lets pass
-		return "", "", fmt.Errorf("%s is written in braces, and no table can be added to those", section)
+		return fail(fmt.Errorf("%s is written in braces, and no table can be added to those", section))
 	case there && !replace:
-		return "", "", exists(e, differs)
+		return fail(exists(e, have, want, differs))
 	}
 	newline := "\n"
 	if strings.Contains(content, "\r\n") {
 		newline = "\r\n"
 	}
-	edited, did := "", Replaced
+	did = Replaced
 	entry = strings.ReplaceAll(entry, "\n", newline)
 	switch {
 	case !there:
@@ -60,9 +62,10 @@ func (c *Client) mergeTOML(content string, e *Entry, replace bool) (string, Did,
 	}
 	servers[e.Name] = want
 	if is, err := decodeTOML(edited); err != nil || !reflect.DeepEqual(is, was) {
-		return "", "", errors.New("it cannot be added to without changing something else in it")
+		return fail(errors.New("it cannot be added to without changing something else in it"))
 	}
-	return edited, did, nil
+	shown, err := toml.Marshal(under(e.shown(want), section, e.Name))
+	return edited, did, string(shown), err
 }
 
 // withoutSet is e as it is to be in a table that is there: the variables that the table sets itself
