@@ -78,6 +78,11 @@ func ruleError(err error) error {
 // Specs implements agentloop.Tools.
 func (t *agentTools) Specs() iter.Seq[abi.ToolSpec] { return t.registry.Specs() }
 
+// Recall has background jobs of earlier processes found in the ledger.
+func (t *agentTools) Recall(ctx context.Context, at plugins.Place) (plugins.Result, error) {
+	return t.registry.Recall(ctx, at)
+}
+
 // Call implements agentloop.Tools.
 func (t *agentTools) Call(ctx context.Context, call plugins.Call) (plugins.Result, error) {
 	t.alsoTell(&call)
