@@ -242,6 +242,10 @@ func (l *Loop) configure() error {
 	case l.OutputCap < -1:
 		return wrong("OutputCap is %d; want -1 for no cap, 0 for the default, or more", l.OutputCap)
 	}
+	if l.Jobs != nil && (l.Jobs.MaxConcurrent < 0 || l.Jobs.MaxOutput < 0) {
+		return wrong("Jobs has MaxConcurrent %d and MaxOutput %d; want 0 for the default, or more",
+			l.Jobs.MaxConcurrent, l.Jobs.MaxOutput)
+	}
 	if err := errors.Join(l.Approval.check(), l.Budget.check(), l.Subagents.check()); err != nil {
 		return wrong("%w", err)
 	}

@@ -219,6 +219,7 @@ func TestInput(t *testing.T) {
 			Calls: []message.Call{call("a", "f", "")}}}, "message 1: it has calls"},
 		"a result of the user's": {nil, []message.Message{{Role: message.User,
 			Result: &message.Result{CallID: "a"}}}, "message 1: it has calls"},
+		"no text":             {nil, []message.Message{user("")}, "message 1: it says nothing"},
 		"the second of two":   {nil, []message.Message{user("a"), {}}, "message 2"},
 		"a question restored": {[]message.Message{user("a")}, nil, ""},
 		"paused": {[]message.Message{user("a"),

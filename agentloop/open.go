@@ -55,6 +55,15 @@ func (r *run) goOn(ctx context.Context) error {
 	return r.runCalls(ctx)
 }
 
+// askLedger looks what became of a call of an earlier run that cannot be made again, such as one of
+// a tool that is not there any more. A write of which nobody knows must not be taken for settled.
+func (r *run) askLedger(ctx context.Context, c *call) {
+	_, err := recall(ctx, r.loop.Tools, plugins.Place{Run: r.loop.ID, Position: c.position})
+	if _, ok := errors.AsType[*plugins.ReconciliationError](err); ok {
+		c.err = err
+	}
+}
+
 // leaveOpen keeps a call, and those after it, without a result when somebody must find out first
 // whether it happened: once that is recorded, the next run comes to its place again and goes on
 // from there.

@@ -99,6 +99,29 @@ func TestUndecidedCall(t *testing.T) {
 	isValid(t, loop.History())
 }
 
+// looks is tools of which the ledger tells that nobody knows what became of any call.
+type looks struct{ *plugins.Registry }
+
+func (looks) Recall(_ context.Context, at plugins.Place) (plugins.Result, error) {
+	return plugins.Result{}, &plugins.ReconciliationError{Place: at, Tool: "f"}
+}
+
+// TestUndecidedCallOfNoTool pins the same where the tool is not there any more.
+func TestUndecidedCallOfNoTool(t *testing.T) {
+	loop := &agentloop.Loop{Model: looptest.NewModel(), Tools: looks{plugins.NewRegistry(nil)},
+		ID: "run"}
+	if err := loop.Restore(interrupted()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := drain(loop.Run(t.Context()))
+		undecided, ok := errors.AsType[*plugins.ReconciliationError](err)
+		if !ok || undecided.Place.Position != 3 || len(loop.History()) != len(interrupted()) {
+			t.Fatalf("have %v, %d messages", err, len(loop.History()))
+		}
+	}
+}
+
 // TestOpenCallsNeedAnID pins that without a ledger's run nothing is made again.
 func TestOpenCallsNeedAnID(t *testing.T) {
 	loop := &agentloop.Loop{Model: looptest.NewModel()}

@@ -176,11 +176,11 @@ func (l *Loop) spawn(ctx context.Context, call plugins.Call) (plugins.Output, er
 		return plugins.Output{}, NewInvalidArguments(SpawnSubagent, wrong.Detail)
 	}
 	if err != nil {
-		return plugins.Output{}, err
+		return plugins.Output{}, asItIs(err)
 	}
 	gauge := &l.tree.family.gauge
 	if err := gauge.Acquire(l.Subagents.maxConcurrent()); err != nil {
-		return plugins.Output{}, err
+		return plugins.Output{}, asItIs(err)
 	}
 	held := true
 	defer func() {
@@ -246,7 +246,7 @@ func (l *Loop) subagentStatus(_ context.Context, call plugins.Call) (plugins.Out
 	}
 	status, err := l.tree.table.Take(in.ID)
 	if err != nil {
-		return plugins.Output{}, err
+		return plugins.Output{}, asItIs(err)
 	}
 	if status.Err != nil && !failedAtTask(status.Err) {
 		return plugins.Output{}, plugins.HostFault(status.Err)

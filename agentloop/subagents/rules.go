@@ -2,6 +2,8 @@ package subagents
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -29,7 +31,7 @@ type Request struct {
 
 // Definition is a kind of agent. What it leaves out is as its parent's.
 type Definition struct {
-	System string   // the system prompt, in place of the parent's
+	System string   // the system prompt (prompt, in a configuration), in place of the parent's
 	Tools  []string // of the parent's tools, those with these names; a * at the end is any rest
 	Model  string   // by name
 }
@@ -55,7 +57,8 @@ func (r *Rules) Check(depth int, req *Request) (Definition, error) {
 	def, ok := r.Definitions[req.AgentType]
 	switch {
 	case req.AgentType != "" && !ok:
-		return Definition{}, &DefinitionError{req.AgentType}
+		return Definition{}, &DefinitionError{req.AgentType,
+			slices.Sorted(maps.Keys(r.Definitions))}
 	case depth > r.MaxDepth:
 		return Definition{}, &DepthError{r.MaxDepth, depth}
 	case req.Background && r.Background == "":

@@ -110,9 +110,9 @@ func (m *Memory) Recall(ctx context.Context, at plugins.Place) (plugins.Begun, e
 func (m *Memory) room() error {
 	switch calls, bytes := orDefault(m.Keys, DefaultKeys), orDefault(m.Bytes, DefaultBytes); {
 	case m.calls >= calls:
-		return fmt.Errorf("%w: it holds %d calls", ErrFull, m.calls)
+		return fmt.Errorf("%w: calls held: %d", ErrFull, m.calls)
 	case m.bytes >= bytes:
-		return fmt.Errorf("%w: it holds %d bytes", ErrFull, m.bytes)
+		return fmt.Errorf("%w: bytes held: %d", ErrFull, m.bytes)
 	}
 	if m.open == nil {
 		m.runs, m.claims = map[plugins.Place]*memoryCall{}, map[slot]*memoryCall{}
