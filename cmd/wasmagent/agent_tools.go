@@ -30,6 +30,10 @@ func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFla
 		return nil, err
 	}
 	c, err := a.openAll(ctx, "")
+	if none, ok := errors.AsType[*noDirsError](err); ok && flags.set.Changed("resume") {
+		heard.warn("the model has no tools: " + none.Error()) // what was said can be gone on with
+		c, err = newCatalog(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
