@@ -54,18 +54,9 @@
 // how it ended, background_list and background_kill do what they say. Jobs go on between runs, each
 // in a sandbox of its own, until [Loop.Close].
 //
-// # Long conversations
-//
-// A Loop with a Reduction shows the model a view of the history in which what is long or old has
-// given way to stubs, which package reduce can undo. The history itself stays whole. Two tools,
-// expand_reduction and sidecar_search, show the model what stands behind a stub. Before a request
-// is refused for its length, tighter and tighter views are tried.
-//
-// # What may run
-//
-// By default tools that only read run, and whatever else is denied unless [Approval] says who
-// decides. Whether a tool only reads is its spec's effect, as Tools lists it: a loader gives that
-// effect to a plugin which is granted nothing it could change the world with.
+// The model of a durable conversation that goes on in another process is told what the ledger has of
+// jobs whose end it was not told; a write of which nobody knows whether it happened ends the run
+// before it begins, as above. One that Close itself cuts off is an error of Close.
 //
 // # Subagents
 //
@@ -78,6 +69,19 @@
 // In a durable conversation the IDs of subagents follow from the places of the calls that began
 // them, and so do the runs that their calls are recorded under: a call that is made again after a
 // crash comes to the same subagent, which goes on with its own record where there is one.
+//
+// # Long conversations
+//
+// A Loop with a Reduction shows the model a view of the history in which what is long or old has
+// given way to stubs, which package reduce can undo. The history itself stays whole. Two tools,
+// expand_reduction and sidecar_search, show the model what stands behind a stub. Before a request
+// is refused for its length, tighter and tighter views are tried.
+//
+// # What may run
+//
+// By default tools that only read run, and whatever else is denied unless [Approval] says who
+// decides. Whether a tool only reads is its spec's effect, as Tools lists it: a loader gives that
+// effect to a plugin which is granted nothing it could change the world with.
 //
 // # Limits
 //

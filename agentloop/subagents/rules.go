@@ -29,9 +29,10 @@ type Request struct {
 	Background bool   `json:"background"`
 }
 
-// Definition is a kind of agent. What it leaves out is as its parent's.
+// Definition is a kind of agent. What it leaves out is as its parent's. The keys prompt, tools and
+// model of capabilities.subagents.agents.NAME in a configuration are these fields.
 type Definition struct {
-	System string   // the system prompt (prompt, in a configuration), in place of the parent's
+	System string   // the system prompt, in place of the parent's
 	Tools  []string // of the parent's tools, those with these names; a * at the end is any rest
 	Model  string   // by name
 }
