@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/subagents"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
 	"github.com/wasmagent/wasmagent/plugins/pluginstest"
@@ -141,6 +143,44 @@ func TestJobCutOffByClose(t *testing.T) {
 			t.Error(err)
 		case effect == abi.EffectWrite && (!ok || lost.Place != plugins.Place{Run: "run", Position: 1}):
 			t.Errorf("closed with %v", err)
+		}
+	}
+}
+
+// TestJobOfASubagent pins that a write which a subagent left at work stops its parent, and so it does
+// in the next process, although the subagent has answered.
+func TestJobOfASubagent(t *testing.T) {
+	pay := &pluginstest.Spy{Is: abi.ToolSpec{Name: "pay", Effect: abi.EffectWrite}, Reply: untilLeft}
+	tools := plugins.NewRegistry(&plugins.Options{Ledger: &ledger.Memory{}})
+	if err := tools.Add(pay); err != nil {
+		t.Fatal(err)
+	}
+	parent, child := &record{}, &record{}
+	for n := range 2 {
+		loop := &agentloop.Loop{ID: "run", Tools: tools, Jobs: &jobs.Options{}, Store: parent,
+			Approval: agentloop.Approval{Mode: agentloop.Never},
+			Subagents: &agentloop.Subagents{Record: func(context.Context, subagents.Lineage) (
+				*agentloop.Record, error) {
+				return &agentloop.Record{Store: child, History: slices.Clone(child.messages)}, nil
+			}},
+			Model: looptest.NewModel(
+				looptest.Call(call("a", agentloop.SpawnSubagent, `{"task":"t"}`)),
+				looptest.Call(call("b", "background_exec", `{"tool":"pay"}`)),
+				looptest.Say("it runs"))}
+		if err := loop.Restore(slices.Clone(parent.messages)); err != nil {
+			t.Fatal(err)
+		}
+		var said []message.Message
+		if n == 0 {
+			said = append(said, user("go"))
+		}
+		_, err := drain(loop.Run(t.Context(), said...))
+		lost, ok := errors.AsType[*plugins.ReconciliationError](err)
+		if !ok || lost.Place != (plugins.Place{Run: "run.s1", Position: 1}) || len(pay.Calls()) != 1 {
+			t.Errorf("process %d: %v, %d calls", n+1, err, len(pay.Calls()))
+		}
+		if err := loop.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
