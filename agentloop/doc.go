@@ -68,7 +68,8 @@
 //
 // In a durable conversation the IDs of subagents follow from the places of the calls that began
 // them, and so do the runs that their calls are recorded under: a call that is made again after a
-// crash comes to the same subagent, which goes on with its own record where there is one.
+// crash comes to the same subagent, which goes on with its own record where there is one. Nobody goes
+// on with one in the background: what holds for background jobs holds for its calls.
 //
 // # Long conversations
 //

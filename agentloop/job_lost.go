@@ -16,9 +16,10 @@ import (
 
 // lostJob is a background job that an earlier process began, as the history has it: the model was
 // told its ID, and not its end. What became of it is in the ledger, at the place of the call that
-// began it.
+// began it. Or it is a subagent in the background, which has a run of its own there.
 type lostJob struct {
 	id, tool string
+	agent    bool
 	position int  // of that call, among all calls of the conversation, from 1
 	found    bool // nobody needs to find out first whether it happened
 }
@@ -35,8 +36,9 @@ func recall(ctx context.Context, tools Tools, at plugins.Place) (plugins.Result,
 	return plugins.Result{}, plugins.ErrNotRecorded
 }
 
-// A jobReport as it begins, whatever has been cut from its end: the job's ID and state.
-var reported = regexp.MustCompile(`^\{"id":"([^"\\]*)",(?:"tool":"(?:[^"\\]|\\.)*",)?"state":"(\w+)"`)
+// A jobReport or subagents.Status as it begins, whatever has been cut from its end: ID and state.
+var reported = regexp.MustCompile(
+	`^\{"id":"([^"\\]*)",(?:"tool":"(?:[^"\\]|\\.)*",)?"(?:state|status)":"(\w+)"`)
 
 // leftJobs are those that a history leaves: begun, and without an end.
 func leftJobs(history []message.Message) (lost []lostJob) {
@@ -64,40 +66,64 @@ func leftJobs(history []message.Message) (lost []lostJob) {
 			var in jobInput
 			_ = json.Unmarshal([]byte(c.Arguments), &in) // it was read before
 			lost = append(lost, lostJob{id: told[1], tool: in.Tool, position: position[c.ID]})
-		case (c.Name == BackgroundStatus || c.Name == BackgroundKill) && !running:
+		case c.Name == SpawnSubagent && running:
+			lost = append(lost, lostJob{id: told[1], agent: true})
+		case (c.Name == BackgroundStatus || c.Name == BackgroundKill || c.Name == SubagentStatus) &&
+			!running:
 			lost = slices.DeleteFunc(lost, func(j lostJob) bool { return j.id == told[1] })
 		}
 	}
 	return lost
 }
 
-// lostJobs are those whose end the model has not been told.
-func (l *Loop) lostJobs() []lostJob {
+// lostOnes are those whose end the model has not been told.
+func (l *Loop) lostOnes() []lostJob {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lost)
 }
 
+// takeLost forgets one, since its end is told now.
+func (l *Loop) takeLost(id string) (found bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.lost)
+	l.lost = slices.DeleteFunc(l.lost, func(j lostJob) bool { return j.id == id })
+	return len(l.lost) < n
+}
+
 // findJobs stops a run before it begins when a background job of an earlier process was a write and
 // nobody knows whether it happened: the model would take it for not done.
 func (l *Loop) findJobs(ctx context.Context) error {
-	for i, j := range l.lostJobs() {
+	for i, j := range l.lostOnes() {
 		if j.found {
 			continue
 		}
-		_, err := recall(ctx, l.Tools, plugins.Place{Run: l.ID, Position: j.position})
-		if unknown := asUnknown(j.id, err); unknown != nil {
-			return unknown
+		err := l.findInJob(ctx, plugins.Place{Run: l.ID, Position: j.position}, j.id)
+		if j.agent {
+			err = l.findInAgent(ctx, j.id)
 		}
-		if ctx.Err() != nil {
+		if err != nil && ctx.Err() != nil {
 			return stopped(ctx)
 		}
-		if err != nil && err != plugins.ErrNotRecorded && !FeedsModel(err) {
-			return fmt.Errorf("background job %s: %w", j.id, err)
+		if err != nil {
+			return err
 		}
 		l.mu.Lock()
 		l.lost[i].found = true
 		l.mu.Unlock()
+	}
+	return nil
+}
+
+// findInJob tells whether somebody must find out about a job's call.
+func (l *Loop) findInJob(ctx context.Context, at plugins.Place, id string) error {
+	_, err := recall(ctx, l.Tools, at)
+	if unknown := asUnknown(id, err); unknown != nil {
+		return unknown
+	}
+	if err != nil && err != plugins.ErrNotRecorded && !FeedsModel(err) {
+		return fmt.Errorf("background job %s: %w", id, err)
 	}
 	return nil
 }
@@ -130,15 +156,13 @@ func (b *background) find(ctx context.Context, id string,
 		return s, err
 	}
 	l := b.loop
-	list := l.lostJobs()
-	i := slices.IndexFunc(list, func(j lostJob) bool { return j.id == id })
+	list := l.lostOnes()
+	i := slices.IndexFunc(list, func(j lostJob) bool { return j.id == id && !j.agent })
 	if i < 0 {
 		return s, err
 	}
 	if s, err = l.endOfLost(ctx, list[i]); err == nil {
-		l.mu.Lock()
-		l.lost = slices.DeleteFunc(l.lost, func(j lostJob) bool { return j.id == id })
-		l.mu.Unlock()
+		l.takeLost(id)
 	}
 	return s, err
 }

@@ -117,7 +117,10 @@ func (b *background) kill(ctx context.Context, in jobID) (plugins.Output, error)
 
 func (b *background) list(ctx context.Context, _ struct{}) (plugins.Output, error) {
 	all := []jobReport{}
-	for _, j := range b.loop.lostJobs() {
+	for _, j := range b.loop.lostOnes() {
+		if j.agent {
+			continue
+		}
 		s, err := b.loop.endOfLost(ctx, j)
 		if err != nil {
 			return plugins.Output{}, asItIs(err)

@@ -184,7 +184,10 @@ func (l *Loop) Restore(history []message.Message) error {
 		}
 	}
 	l.open, l.unheard = nil, nil
-	l.lost = slices.DeleteFunc(leftJobs(history), func(j lostJob) bool { return l.background.has(j.id) })
+	here := l.tree.table.Running()
+	l.lost = slices.DeleteFunc(leftJobs(history), func(j lostJob) bool {
+		return l.background.has(j.id) || slices.Contains(here, j.id)
+	})
 	for i, c := range open {
 		l.open = append(l.open, openCall{c, l.calls - len(open) + i + 1})
 	}
