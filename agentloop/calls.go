@@ -137,6 +137,9 @@ func (r *run) begin(ctx context.Context, group []*call) {
 			return
 		}
 		if c.err = r.admit(ctx, c); c.err != nil {
+			if c.again {
+				r.askLedger(ctx, c)
+			}
 			if !FeedsModel(c.err) {
 				return
 			}

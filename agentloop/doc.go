@@ -54,6 +54,23 @@
 // how it ended, background_list and background_kill do what they say. Jobs go on between runs, each
 // in a sandbox of its own, until [Loop.Close].
 //
+// The model of a durable conversation that goes on in another process is told what the ledger has of
+// jobs whose end it was not told; a write of which nobody knows whether it happened ends the run
+// before it begins, as above. One that Close itself cuts off is an error of Close.
+//
+// # Subagents
+//
+// With [Subagents] a model hands tasks to agents with conversations of their own, by two tools of
+// the loop's. Each is a Loop below this one: its calls pass all the gates, with the approval and
+// the hooks of the agent that began it, and what it spends counts for every budget above it. What
+// happens to it comes with the events of this loop's runs, with its ID in Event.Agent, from the
+// goroutine that iterates. One in the background goes on when the run ends: [Loop.Close] ends it.
+//
+// In a durable conversation the IDs of subagents follow from the places of the calls that began
+// them, and so do the runs that their calls are recorded under: a call that is made again after a
+// crash comes to the same subagent, which goes on with its own record where there is one. Nobody goes
+// on with one in the background: what holds for background jobs holds for its calls.
+//
 // # Long conversations
 //
 // A Loop with a Reduction shows the model a view of the history in which what is long or old has
@@ -66,18 +83,6 @@
 // By default tools that only read run, and whatever else is denied unless [Approval] says who
 // decides. Whether a tool only reads is its spec's effect, as Tools lists it: a loader gives that
 // effect to a plugin which is granted nothing it could change the world with.
-//
-// # Subagents
-//
-// With [Subagents] a model hands tasks to agents with conversations of their own, by two tools of
-// the loop's. Each is a Loop below this one: its calls pass all the gates, with the approval and
-// the hooks of the agent that began it, and what it spends counts for every budget above it. What
-// happens to it comes with the events of this loop's runs, with its ID in Event.Agent, from the
-// goroutine that iterates. One in the background goes on when the run ends: [Loop.Close] ends it.
-//
-// In a durable conversation the IDs of subagents follow from the places of the calls that began
-// them, and so do the runs that their calls are recorded under: a call that is made again after a
-// crash comes to the same subagent, which goes on with its own record where there is one.
 //
 // # Limits
 //

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/jobs"
@@ -17,9 +18,10 @@ import (
 
 // background is the background jobs of a loop: calls that go on while the conversation does.
 type background struct {
-	loop  *Loop
-	table *jobs.Table
-	tools []plugins.Tool
+	loop   *Loop
+	table  *jobs.Table
+	tools  []plugins.Tool
+	places sync.Map // by a job's ID: where the ledger has its call
 }
 
 // keepJobs makes a loop ready for background jobs when they are switched on.
@@ -60,8 +62,14 @@ func (l *Loop) RunningJobs() (list []message.Job) {
 	return list
 }
 
+// has reports whether a job is one of this process.
+func (b *background) has(id string) bool {
+	return b != nil && slices.ContainsFunc(b.table.List(),
+		func(s jobs.Status) bool { return s.ID == id })
+}
+
 // closeJobs ends the background jobs. Its error is that of those which the host's fault has ended
-// and nobody was told of.
+// and nobody was told of, and of writes that it cut off.
 func (l *Loop) closeJobs() error {
 	if l.background == nil {
 		return nil
@@ -71,6 +79,12 @@ func (l *Loop) closeJobs() error {
 	for _, s := range l.background.table.List() {
 		if isFatal(s) {
 			all = append(all, fmt.Errorf("background job %s of tool %q: %w", s.ID, s.Tool, s.Err))
+		}
+		if at, ok := l.background.places.Load(s.ID); ok && s.State == jobs.Killed {
+			_, err := recall(context.Background(), l.Tools, at.(plugins.Place))
+			if unknown := asUnknown(s.ID, err); unknown != nil {
+				all = append(all, unknown)
+			}
 		}
 	}
 	return errors.Join(all...)
@@ -102,6 +116,9 @@ func (b *background) exec(ctx context.Context, in jobInput) (plugins.Output, err
 	})
 	if err != nil {
 		return plugins.Output{}, asItIs(err)
+	}
+	if b.loop.ID != "" {
+		b.places.Store(s.ID, plugins.Place{Run: request.Run, Position: request.Position})
 	}
 	return report(jobReport{ID: s.ID, State: s.State})
 }
@@ -166,7 +183,7 @@ func endOf(result plugins.Result, err error) jobs.End {
 // isFatal reports whether the run must end that is told of a job's end, as it would if the call
 // were not in the background.
 func isFatal(s jobs.Status) bool {
-	if s.State == jobs.Killed && errors.Is(s.Err, context.Canceled) {
+	if s.State == jobs.Killed && (s.Err == errLost || errors.Is(s.Err, context.Canceled)) {
 		return false
 	}
 	return s.Err != nil && !FeedsModel(s.Err)
@@ -183,6 +200,9 @@ func (b *background) told(s jobs.Status, err error) (plugins.Output, error) {
 	r := jobReport{ID: s.ID, Tool: s.Tool, State: s.State, Code: s.Code, Result: s.Result,
 		Output: &s.Output, Truncated: s.Truncated}
 	switch {
+	case s.Err == errLost:
+		r.Error = &jobError{"cancelled", "", fmt.Sprintf("the process that tool %q ran in ended "+
+			"before it did: it may or may not have done its work", abi.CleanText(s.Tool, maxWord))}
 	case s.State == jobs.Killed:
 		r.Error = &jobError{"cancelled", "", interrupted(s.Tool)}
 	case s.Err != nil:

@@ -104,15 +104,29 @@ func jobTool[In any](name string, effect abi.Effect, description, properties, re
 }
 
 func (b *background) status(ctx context.Context, in jobID) (plugins.Output, error) {
-	return b.told(b.table.Status(ctx, in.ID, time.Duration(in.Wait*float64(time.Second))))
+	return b.told(b.find(ctx, in.ID, func() (jobs.Status, error) {
+		return b.table.Status(ctx, in.ID, time.Duration(in.Wait*float64(time.Second)))
+	}))
 }
 
 func (b *background) kill(ctx context.Context, in jobID) (plugins.Output, error) {
-	return b.told(b.table.Kill(ctx, in.ID))
+	return b.told(b.find(ctx, in.ID, func() (jobs.Status, error) {
+		return b.table.Kill(ctx, in.ID)
+	}))
 }
 
-func (b *background) list(context.Context, struct{}) (plugins.Output, error) {
+func (b *background) list(ctx context.Context, _ struct{}) (plugins.Output, error) {
 	all := []jobReport{}
+	for _, j := range b.loop.lostOnes() {
+		if j.agent {
+			continue
+		}
+		s, err := b.loop.endOfLost(ctx, j)
+		if err != nil {
+			return plugins.Output{}, asItIs(err)
+		}
+		all = append(all, jobReport{ID: s.ID, Tool: s.Tool, State: s.State, Code: s.Code})
+	}
 	for _, s := range b.table.List() {
 		all = append(all, jobReport{ID: s.ID, Tool: s.Tool, State: s.State, Code: s.Code,
 			Unread: s.Unseen})

@@ -28,7 +28,9 @@ type Model interface {
 }
 
 // Tools are what a model may call. A *plugins.Registry is one. For a background job Call should use
-// the call's Started: until that is called the job counts as not begun, and the model waits.
+// the call's Started: until that is called the job counts as not begun, and the model waits. Tools
+// in front of a registry should pass on its Recall, too, by which a conversation that goes on in
+// another process finds out what became of its background jobs.
 type Tools interface {
 	Specs() iter.Seq[abi.ToolSpec]
 	Call(ctx context.Context, call plugins.Call) (plugins.Result, error)
@@ -93,6 +95,7 @@ type Loop struct {
 	repeats plugins.Repeats
 
 	background *background // jobs; nil until they are switched on
+	lost       []lostJob   // of an earlier process; under mu
 
 	reducing   bool       // a view that fits is being looked for
 	reductions reduce.Log // of the history as the model is shown it; under mu
@@ -181,6 +184,10 @@ func (l *Loop) Restore(history []message.Message) error {
 		}
 	}
 	l.open, l.unheard = nil, nil
+	here := l.tree.table.Running()
+	l.lost = slices.DeleteFunc(leftJobs(history), func(j lostJob) bool {
+		return l.background.has(j.id) || slices.Contains(here, j.id)
+	})
 	for i, c := range open {
 		l.open = append(l.open, openCall{c, l.calls - len(open) + i + 1})
 	}
@@ -237,6 +244,10 @@ func (l *Loop) configure() error {
 		return wrong("ContextLimit is %d; want 0 for no guard, or more", l.ContextLimit)
 	case l.OutputCap < -1:
 		return wrong("OutputCap is %d; want -1 for no cap, 0 for the default, or more", l.OutputCap)
+	}
+	if l.Jobs != nil && (l.Jobs.MaxConcurrent < 0 || l.Jobs.MaxOutput < 0) {
+		return wrong("Jobs has MaxConcurrent %d and MaxOutput %d; want 0 for the default, or more",
+			l.Jobs.MaxConcurrent, l.Jobs.MaxOutput)
 	}
 	if err := errors.Join(l.Approval.check(), l.Budget.check(), l.Subagents.check()); err != nil {
 		return wrong("%w", err)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -219,6 +220,7 @@ func TestInput(t *testing.T) {
 			Calls: []message.Call{call("a", "f", "")}}}, "message 1: it has calls"},
 		"a result of the user's": {nil, []message.Message{{Role: message.User,
 			Result: &message.Result{CallID: "a"}}}, "message 1: it has calls"},
+		"no text":             {nil, []message.Message{user("")}, "message 1: it says nothing"},
 		"the second of two":   {nil, []message.Message{user("a"), {}}, "message 2"},
 		"a question restored": {[]message.Message{user("a")}, nil, ""},
 		"paused": {[]message.Message{user("a"),
@@ -256,6 +258,8 @@ func TestConfiguration(t *testing.T) {
 		"OutputCap is -2":        {Model: model, OutputCap: -2},
 		"a budget is negative":   {Model: model, Budget: agentloop.Budget{Steps: -1}},
 		"needs the model's pric": {Model: model, Budget: agentloop.Budget{Dollars: 1}},
+		"MaxConcurrent -1":       {Model: model, Jobs: &jobs.Options{MaxConcurrent: -1}},
+		"MaxOutput -1":           {Model: model, Jobs: &jobs.Options{MaxOutput: -1}},
 		"a price is negative": {Model: model,
 			Budget: agentloop.Budget{Prices: agentloop.Prices{Input: -1}}},
 		`no approval mode "all"`: {Model: model, Approval: agentloop.Approval{Mode: "all"}},

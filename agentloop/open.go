@@ -3,6 +3,7 @@ package agentloop
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -53,6 +54,18 @@ func (r *run) goOn(ctx context.Context) error {
 	}
 	l.open = nil
 	return r.runCalls(ctx)
+}
+
+// askLedger looks what became of a call of an earlier run that cannot be made again, such as one of
+// a tool that is not there any more: its recorded end counts, and a write of which nobody knows must
+// not be taken for settled.
+func (r *run) askLedger(ctx context.Context, c *call) {
+	result, err := recall(ctx, r.loop.Tools, plugins.Place{Run: r.loop.ID, Position: c.position})
+	if _, unknown := errors.AsType[*plugins.ReconciliationError](err); unknown {
+		c.err = err
+	} else if err != plugins.ErrNotRecorded && !slices.Contains(ownNames, c.Name) {
+		c.started, c.out, c.err = true, result.Output, err // an own tool's place has another's call
+	}
 }
 
 // leaveOpen keeps a call, and those after it, without a result when somebody must find out first

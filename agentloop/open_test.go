@@ -2,6 +2,7 @@ package agentloop_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
@@ -97,6 +98,38 @@ func TestUndecidedCall(t *testing.T) {
 		t.Errorf("calls %+v", tools.calls)
 	}
 	isValid(t, loop.History())
+}
+
+// looks is tools whose ledger knows of one call what became of it, and of the others nothing.
+type looks struct {
+	*plugins.Registry
+	known int // its position
+}
+
+func (l looks) Recall(_ context.Context, at plugins.Place) (plugins.Result, error) {
+	if at.Position == l.known {
+		return plugins.Result{Output: plugins.Output{Value: json.RawMessage("7")}}, nil
+	}
+	return plugins.Result{}, &plugins.ReconciliationError{Place: at, Tool: "f"}
+}
+
+// TestUndecidedCallOfNoTool pins the same where the tool is not there any more: what is recorded
+// counts, and what nobody knows stops the run.
+func TestUndecidedCallOfNoTool(t *testing.T) {
+	loop := &agentloop.Loop{Model: looptest.NewModel(), Tools: looks{plugins.NewRegistry(nil), 3},
+		ID: "run"}
+	if err := loop.Restore(interrupted()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := drain(loop.Run(t.Context()))
+		undecided, ok := errors.AsType[*plugins.ReconciliationError](err)
+		all := results(loop.History())
+		if !ok || undecided.Place.Position != 4 || len(all) != 3 || all[2].Text != "7" ||
+			all[2].Outcome != message.OK {
+			t.Fatalf("have %v, %+v", err, all)
+		}
+	}
 }
 
 // TestOpenCallsNeedAnID pins that without a ledger's run nothing is made again.

@@ -48,6 +48,9 @@ func (r *run) hold(ctx context.Context, input []message.Message) (ended message.
 	if err := l.configure(); err != nil {
 		return message.Event{}, err
 	}
+	if err := l.findJobs(ctx); err != nil {
+		return message.Event{}, err
+	}
 	if err := r.goOn(ctx); err != nil {
 		return message.Event{}, err
 	}

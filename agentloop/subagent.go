@@ -176,11 +176,11 @@ func (l *Loop) spawn(ctx context.Context, call plugins.Call) (plugins.Output, er
 		return plugins.Output{}, NewInvalidArguments(SpawnSubagent, wrong.Detail)
 	}
 	if err != nil {
-		return plugins.Output{}, err
+		return plugins.Output{}, asItIs(err)
 	}
 	gauge := &l.tree.family.gauge
 	if err := gauge.Acquire(l.Subagents.maxConcurrent()); err != nil {
-		return plugins.Output{}, err
+		return plugins.Output{}, asItIs(err)
 	}
 	held := true
 	defer func() {
@@ -231,7 +231,11 @@ func (l *Loop) RunningSubagents() []string { return l.tree.table.Running() }
 func (l *Loop) closeSubagents() error {
 	var all []error
 	for _, s := range l.tree.table.Close() {
-		if s.Err != nil && !failedAtTask(s.Err) && !errors.Is(s.Err, context.Canceled) {
+		switch {
+		case s.Err == nil, failedAtTask(s.Err):
+		case errors.Is(s.Err, context.Canceled):
+			all = append(all, l.findInAgent(context.Background(), s.ID)) // it was cut off
+		default:
 			all = append(all, s.Err)
 		}
 	}
@@ -245,8 +249,12 @@ func (l *Loop) subagentStatus(_ context.Context, call plugins.Call) (plugins.Out
 		return plugins.Output{}, NewInvalidArguments(SubagentStatus, err.Error())
 	}
 	status, err := l.tree.table.Take(in.ID)
+	if err != nil && l.takeLost(in.ID) {
+		return jsonOutput(subagents.Status{ID: in.ID, State: subagents.Failed,
+			Error: "its process ended before it did: it may or may not have done some of its task"}), nil
+	}
 	if err != nil {
-		return plugins.Output{}, err
+		return plugins.Output{}, asItIs(err)
 	}
 	if status.Err != nil && !failedAtTask(status.Err) {
 		return plugins.Output{}, plugins.HostFault(status.Err)

@@ -158,7 +158,7 @@ func (k *child) tellEnd(err error) {
 // converse runs the subagent's loop until it has an answer.
 func (k *child) converse(ctx context.Context) (answer string, err error) {
 	if last := k.answered(); last != nil {
-		return answerOf(last), nil
+		return answerOf(last), k.loop.findJobs(ctx)
 	}
 	for ev, err := range k.loop.Run(ctx, k.input()...) {
 		switch {

@@ -119,7 +119,8 @@ func TestSpawnRefused(t *testing.T) {
 		"too deep": {`{"task":"t","background":true}`, "subagent_depth_exceeded",
 			`a subagent at depth 1 would be too deep, at most 0 is allowed`},
 		"no policy": {`{"task":"t","background":true}`, "subagent_background_policy_missing",
-			`a background subagent needs background_prompts to be "auto_policy" or "parent"`},
+			`a background subagent needs capabilities.subagents.background_prompts to be ` +
+				`"auto_policy" or "parent"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			model := plays(looptest.Call(call("a", agentloop.SpawnSubagent, tt.call)), looptest.Say("ok"))

@@ -103,6 +103,11 @@ func (n narrowed) Specs() iter.Seq[abi.ToolSpec] {
 	}
 }
 
+// Recall implements recaller.
+func (n narrowed) Recall(ctx context.Context, at plugins.Place) (plugins.Result, error) {
+	return recall(ctx, n.Tools, at)
+}
+
 func (n narrowed) Call(ctx context.Context, call plugins.Call) (plugins.Result, error) {
 	if !n.offers(call.Tool) {
 		return plugins.Result{}, &UnknownToolError{Tool: call.Tool}

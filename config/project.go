@@ -36,8 +36,18 @@ func among(have *values, _ value, next any) (any, error) {
 	model, models := have.set["provider.model"], have.set["provider.models"]
 	list, _ := models.v.([]string)
 	if next != model.v && !slices.Contains(list, next.(string)) {
-		return nil, fmt.Errorf("%s is none of provider.models, %s, and not provider.model, %s: "+
-			"a project's file may only choose among these", show(next), models, model)
+		var not []string
+		if models.v != nil {
+			not = append(not, fmt.Sprintf("is none of provider.models, %s", models))
+		}
+		if model.v != nil {
+			not = append(not, fmt.Sprintf("is not provider.model, %s", model))
+		}
+		if not == nil {
+			not = []string{"is no model of the user's, whose file names none"}
+		}
+		return nil, fmt.Errorf("%s %s: a project's file may only choose among the user's models",
+			show(next), strings.Join(not, ", and "))
 	}
 	return next, nil
 }

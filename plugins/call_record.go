@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -56,6 +57,32 @@ func (e *entry) notBegun(ctx context.Context, err error) error {
 	}
 	return HostFault(fmt.Errorf("tool %q was not run, the ledger cannot record it: %w", e.spec.Name,
 		err))
+}
+
+// ErrNotRecorded is a call of which no ledger can tell what became: nothing is recorded of it, or
+// it did not end and may be called again.
+var ErrNotRecorded = errors.New("it is not recorded what became of the call")
+
+// Recall gives what became of a call of a run by what the ledger has of it, and runs nothing: its
+// result or its failure, as to the same call; ErrNotRecorded; or what a Recaller's errors are. The
+// tool need not be there any more.
+func (r *Registry) Recall(ctx context.Context, at Place) (Result, error) {
+	book, ok := r.opts.Ledger.(Recaller)
+	if !ok {
+		return Result{}, ErrNotRecorded
+	}
+	begun, err := book.Recall(ctx, at)
+	switch {
+	case err == nil && begun.Done:
+		return recall(begun, nil)
+	case err == nil:
+		return Result{}, ErrNotRecorded
+	case is[*InFlightError](err), is[*RunBusyError](err), is[*ReconciliationError](err):
+		return Result{}, err
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return Result{}, err
+	}
+	return Result{}, HostFault(fmt.Errorf("the ledger cannot tell what became of %s: %w", at, err))
 }
 
 // recall gives what the ledger has of a call that is done.

@@ -24,6 +24,15 @@ type Ledger interface {
 	End(ctx context.Context, id string, c Completion) error
 }
 
+// Recaller is what a Ledger may be, too.
+type Recaller interface {
+	// Recall tells what became of the call at a place of a run, and records nothing. It is Done as
+	// Begin says it of the same call; or it may be running still: an *InFlightError, a *RunBusyError;
+	// or it is a write of which nobody knows whether it happened: a *ReconciliationError. In every
+	// other case it is not Done: nothing is recorded of it, or it can be called again.
+	Recall(ctx context.Context, at Place) (Begun, error)
+}
+
 // Intent is a call that is about to run. A claim is unique over Scope, Tool and Key.
 type Intent struct {
 	Run              string // "": a run of this one call, which the ledger names

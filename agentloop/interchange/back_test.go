@@ -1,6 +1,7 @@
 package interchange
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -268,6 +269,22 @@ func TestOrdinals(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(written(t, Codex, &in.Conversation)), "\n") {
 		if want := fmt.Sprintf(`"ordinal":%d,`, 41+i); !strings.Contains(line, want) {
 			t.Errorf("no %s in %s", want, line)
+		}
+	}
+}
+
+// TestTimes pins that what was said before the session was made, elsewhere, keeps its time.
+func TestTimes(t *testing.T) {
+	said := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, f := range Formats {
+		var text bytes.Buffer
+		c := &Conversation{ID: "5ee50000-0000-7000-8000-000000000003", Created: said.AddDate(0, 2, 0),
+			Messages: []message.Message{{Role: message.User, Text: "x", Time: said}}}
+		if err := Write(&text, f, c); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(text.String(), "2026-03") || !strings.Contains(text.String(), "2026-01-02T03") {
+			t.Errorf("%s: %s", f, text.String())
 		}
 	}
 }

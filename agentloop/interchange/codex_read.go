@@ -69,7 +69,7 @@ func (c *codexReader) line(n int) error {
 		return nil // kept, like all that is not known
 	}
 	if err != nil {
-		return c.fail(n, "an item of an unknown shape: %v; take it out of a copy of the file", err)
+		return c.fail(n, "an item of an unknown shape: %s; take it out of a copy of the file", misfit(err))
 	}
 	return nil
 }

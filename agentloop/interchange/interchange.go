@@ -77,7 +77,7 @@ func parse(lines [][]byte, f Format) (*Imported, error) {
 	if f == "" {
 		if f = detect(lines); f == "" {
 			return nil, &Error{Detail: "neither a session of Claude Code nor one of Codex; " +
-				"say which, if it is one"}
+				"if it is one, its format says which (--format claude-code or --format codex)"}
 		}
 	}
 	r := newReader(f, lines)

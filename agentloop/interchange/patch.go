@@ -3,6 +3,7 @@ package interchange
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -77,7 +78,7 @@ func (p patch) over(object patch) patch {
 func (p patch) apply(m *message.Message) error {
 	var changed message.Message
 	if err := json.Unmarshal(encode(p.over(fields(m))), &changed); err != nil {
-		return err
+		return errors.New(misfit(err))
 	}
 	switch changed.Role {
 	case message.System, message.User, message.Assistant, message.Tool:

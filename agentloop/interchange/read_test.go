@@ -132,6 +132,9 @@ func TestRefused(t *testing.T) {
 		if !ok || !strings.Contains(err.Error(), want) || fmt.Sprint(e.Line) != line {
 			t.Errorf("%s: have %v, want line %s: %s", tt.Name, err, line, want)
 		}
+		if strings.Contains(err.Error(), "json:") || strings.Contains(err.Error(), "Go ") {
+			t.Errorf("%s: words of the program's own: %v", tt.Name, err)
+		}
 	}
 }
 

@@ -128,6 +128,11 @@ func (w *writer) begin() int {
 		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(w.ID))
 	}
 	w.id, w.cwd, w.last = id.String(), w.CWD, w.Created
+	for i := range w.Messages { // an imported session is younger than what was said in it
+		if at := w.Messages[i].Time; !at.IsZero() && at.Before(w.last) {
+			w.last = at
+		}
+	}
 	if w.cwd == "" {
 		w.cwd = "/"
 	}

@@ -126,9 +126,9 @@ func (s *plan) clearOne(from, to int) bool {
 	if !cleared && size <= stubRoom {
 		return false
 	}
-	about := fmt.Sprintf("%d messages left out", to-from)
+	about := count(to-from, "message") + " left out"
 	if calls > 0 {
-		about += fmt.Sprintf(" with %d calls: %s", calls, strings.Join(tools, ", "))
+		about += fmt.Sprintf(" with %s: %s", count(calls, "call"), strings.Join(tools, ", "))
 	}
 	for at, r := range s.have {
 		if from <= at.message && at.message < to {
@@ -237,4 +237,12 @@ func fill(list []bool) {
 	for i := range list {
 		list[i] = true
 	}
+}
+
+// count is a number of things.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

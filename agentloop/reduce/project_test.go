@@ -64,7 +64,7 @@ func TestKinds(t *testing.T) {
 			Protect: -1}, []string{`"go"`, `"{\"reduced\":\"[reduced input r0001-`, `"ok"`}},
 		"turns": {conversation(one(said(message.System, "be brief"), said(message.User, long)),
 			asked("a", "read", "{}", "x"), asked("b", "w", "{}", "x"), one(said(message.User, "go"))),
-			reduce.Policy{Turns: 1}, []string{`"be brief"`, `: 3 messages left out with 1 calls: read]"`,
+			reduce.Policy{Turns: 1}, []string{`"be brief"`, `: 3 messages left out with 1 call: read]"`,
 				`"{}"`, `"x"`, `"go"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func TestStub(t *testing.T) {
 // FuzzStub reads lines. What is a stub has one form only.
 func FuzzStub(f *testing.F) {
 	f.Add("[reduced output r0003-5e1f: 19456 of 20480 bytes left out]")
-	f.Add("[reduced turns r0001-0000: 3 messages left out with 1 calls: a, b]")
+	f.Add("[reduced turns r0001-0000: 3 messages left out with 2 calls: a, b]")
 	f.Fuzz(func(t *testing.T, line string) {
 		s, ok := reduce.Parse(line)
 		if ok && s.String() != line {

@@ -33,7 +33,8 @@ type Agent interface {
 	Events(ctx context.Context, after int64) iter.Seq2[Event, error]
 
 	// Interrupt ends the run that is at work, in order, for a reason (nil: an interrupt), and
-	// withdraws its question. It does not wait. Without a run the error is not_found.
+	// withdraws its question. It does not wait. The run fails with the Code cancelled; the reason is
+	// in its text, and errors.Is finds it. Without a run the error is not_found.
 	Interrupt(reason error) error
 
 	// Steer says something to the run that is at work: see agentloop.Steering. Without a run the

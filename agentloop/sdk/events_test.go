@@ -169,6 +169,7 @@ func TestLockstep(t *testing.T) {
 func TestLockstepAlone(t *testing.T) {
 	for name, end := range map[string]func(a *sdk.Local, cancel func()){
 		"interrupt": func(a *sdk.Local, _ func()) { _ = a.Interrupt(nil) },
+		"reason":    func(a *sdk.Local, _ func()) { _ = a.Interrupt(errBroken) },
 		"context":   func(_ *sdk.Local, cancel func()) { cancel() },
 		"close":     func(a *sdk.Local, _ func()) { _ = a.Close() },
 	} {
@@ -185,6 +186,9 @@ func TestLockstepAlone(t *testing.T) {
 			list := until(t, a, 0, sdk.Failed)
 			if last := list[len(list)-1]; last.Code != "cancelled" {
 				t.Errorf("%s: %+v", name, last)
+			} else if name == "reason" && (!errors.Is(last.Err, errBroken) ||
+				!strings.Contains(last.Text, errBroken.Error())) {
+				t.Errorf("its reason is lost: %+v", last)
 			}
 			_ = a.Close()
 		})

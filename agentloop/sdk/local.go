@@ -2,10 +2,11 @@ package sdk
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"iter"
 	"sync"
+
+	"github.com/google/uuid"
 
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -29,7 +30,8 @@ type Options struct {
 	Exporters map[string]Exporter // by the name of the format, beside Native
 }
 
-// Conversation says which conversation an agent needs a loop for.
+// Conversation says which conversation an agent needs a loop for. The loop of a Session must have a
+// Store, as Record gives it one: else what was to be recorded would be lost without a word.
 type Conversation struct {
 	Session string // to begin, or to go on with; "": it is not recorded
 	Resume  bool   // the session is there already
@@ -110,6 +112,10 @@ func (l *Local) begin(ctx context.Context, c Conversation, system string) (strin
 	if err != nil {
 		return "", l.orClosed(namedOpening(err))
 	}
+	if c.Session != "" && o.Loop.Store == nil {
+		return "", o.undo(refuse(agentloop.SdkUnsupportedAction, "the session %q was asked for, and "+
+			"the loop that was opened has no Store: this agent records nothing", c.Session))
+	}
 	if system != "" {
 		o.Loop.System = system
 	}
@@ -152,8 +158,12 @@ func (l *Local) adopt(o *Opened) error {
 		return err
 	}
 	id := o.Loop.ID
-	if id == "" {
-		id = rand.Text()
+	if id == "" { // as that of a session
+		made, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		id = made.String()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/uuid"
+
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
@@ -30,7 +32,8 @@ func TestOpen(t *testing.T) {
 		if fail {
 			return nil, errBroken
 		}
-		return &sdk.Opened{Loop: &agentloop.Loop{Model: model, System: "be long", ID: "run-7"},
+		return &sdk.Opened{Loop: &agentloop.Loop{Model: model, System: "be long", ID: "run-7",
+			Store: forgets{}},
 			Warnings: []string{"it was torn"}, Close: func() error { closed++; return nil }}, nil
 	}, nil)
 	defer a.Close()
@@ -73,6 +76,22 @@ func TestOpenedInVain(t *testing.T) {
 	}
 	if err := a.Close(); err != nil || broken != 1 {
 		t.Errorf("%v, closed %d times", err, broken)
+	}
+}
+
+// TestNotRecorded pins that a session which was asked for must be recorded, else there is none.
+func TestNotRecorded(t *testing.T) {
+	a := sdk.New(gives(&agentloop.Loop{Model: looptest.NewModel()}), nil)
+	defer a.Close()
+	_, started := a.Start(t.Context(), &sdk.StartOptions{Session: "new"})
+	_, resumed := a.Resume(t.Context(), "nosuch")
+	for _, err := range []error{started, resumed} {
+		if name(t, err) != agentloop.SdkUnsupportedAction {
+			t.Errorf("have %v", err)
+		}
+	}
+	if id, err := a.Start(t.Context(), nil); err != nil || uuid.MustParse(id).Version() != 7 {
+		t.Errorf("%q, %v", id, err)
 	}
 }
 

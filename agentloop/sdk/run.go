@@ -22,6 +22,14 @@ type stop string
 func (s stop) Error() string { return string(s) }
 func (s stop) Unwrap() error { return context.Canceled }
 
+// interrupt is a run that its caller has ended, whatever the reason is an error of: errors.Is finds
+// that, and Code says cancelled.
+type interrupt struct{ reason error }
+
+func (i *interrupt) Error() string        { return i.reason.Error() }
+func (i *interrupt) Is(target error) bool { return errors.Is(i.reason, target) }
+func (i *interrupt) Unwrap() error        { return context.Canceled }
+
 // Input implements Agent.
 func (l *Local) Input(ctx context.Context, said ...message.Message) error {
 	l.mu.Lock()
@@ -90,7 +98,7 @@ func (l *Local) Interrupt(reason error) error {
 	if err != nil {
 		return err
 	}
-	r.cancel(reason)
+	r.cancel(&interrupt{reason})
 	return nil
 }
 

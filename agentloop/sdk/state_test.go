@@ -106,13 +106,18 @@ var results = map[string][]string{
 	"Close":  {"", "", "", "", "", "", "", ""},
 }
 
+// forgets is a store that keeps nothing.
+type forgets struct{}
+
+func (forgets) Append(context.Context, ...message.Message) error { return nil }
+
 // TestStates calls every method in every state.
 func TestStates(t *testing.T) {
 	for i, state := range states {
 		for _, method := range methods {
 			t.Run(fmt.Sprintf("%s/%s", state.name, method.name), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					loop := &agentloop.Loop{Model: &obeys{}, Tools: tools(t)}
+					loop := &agentloop.Loop{Model: &obeys{}, Tools: tools(t), Store: forgets{}}
 					a := sdk.New(gives(loop), &sdk.Options{Ask: true})
 					defer a.Close()
 					state.reach(t, a)

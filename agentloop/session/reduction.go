@@ -31,6 +31,19 @@ func (d *Dir) ReadReduction(name string) ([]byte, error) {
 // ReadReduction gives what was stored last with WriteReduction, or nil.
 func (s *Session) ReadReduction() ([]byte, error) { return s.dir.ReadReduction(s.name) }
 
+// SetReductionAside renames the file that WriteReduction stored, since it does not belong to the
+// session as that is now, and gives its new path. It takes the place of one that was set aside
+// before.
+func (s *Session) SetReductionAside() (path string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return "", fmt.Errorf("session %q: %w", s.name, ErrClosed)
+	}
+	file := reductionFile(s.name)
+	return s.dir.path(file + ".torn"), s.dir.root.Rename(file, file+".torn")
+}
+
 // WriteReduction stores beside the session what a model is shown less of it: in one step, so that
 // the file has all of it or what it had before.
 func (s *Session) WriteReduction(text []byte) error {

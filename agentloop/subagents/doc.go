@@ -2,6 +2,11 @@
 // may run, what they are called, what became of them, and what they told. It knows no model and no
 // tool; agentloop drives it.
 //
+// A program that has a Loop with subagents needs three things of it, and no more: a [Definition]
+// for each kind of agent and a [Policy] for the background, both for agentloop.Subagents, and the
+// [Lineage] that it finds in messages under agentloop.MetaSubagent. The errors have names in
+// agentloop, too. The rest is what agentloop is made with.
+//
 // # A spawn
 //
 // [Rules.Check] holds a [Request] against the rules, in this order: the arguments, the named

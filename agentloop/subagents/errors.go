@@ -3,6 +3,7 @@ package subagents
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // RequestError is a request whose arguments are wrong.
@@ -15,14 +16,17 @@ type DepthError struct{ MaxDepth, AttemptedDepth int }
 type ConcurrencyError struct{ MaxConcurrent int }
 
 // DefinitionError is an agent type that nobody has defined.
-type DefinitionError struct{ Name string }
+type DefinitionError struct {
+	Name string
+	Have []string // the agent types that there are, sorted
+}
 
 // NotFoundError is an ID of no subagent of this agent, or of one whose end has been told.
 type NotFoundError struct{ ID string }
 
 // ErrBackgroundPolicy is a background subagent where nothing says who answers for it.
-var ErrBackgroundPolicy = errors.New(`a background subagent needs background_prompts to be ` +
-	`"auto_policy" or "parent"`)
+var ErrBackgroundPolicy = errors.New(`a background subagent needs ` +
+	`capabilities.subagents.background_prompts to be "auto_policy" or "parent"`)
 
 func (e *RequestError) Error() string { return e.Detail }
 
@@ -39,7 +43,10 @@ func (e *ConcurrencyError) Error() string {
 }
 
 func (e *DefinitionError) Error() string {
-	return fmt.Sprintf("there is no agent type %q", e.Name)
+	if len(e.Have) == 0 {
+		return fmt.Sprintf("there is no agent type %q, and no other; leave it out", e.Name)
+	}
+	return fmt.Sprintf("there is no agent type %q; there are %s", e.Name, strings.Join(e.Have, ", "))
 }
 
 func (e *NotFoundError) Error() string {

@@ -2,6 +2,8 @@ package subagents
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -27,7 +29,8 @@ type Request struct {
 	Background bool   `json:"background"`
 }
 
-// Definition is a kind of agent. What it leaves out is as its parent's.
+// Definition is a kind of agent. What it leaves out is as its parent's. The keys prompt, tools and
+// model of capabilities.subagents.agents.NAME in a configuration are these fields.
 type Definition struct {
 	System string   // the system prompt, in place of the parent's
 	Tools  []string // of the parent's tools, those with these names; a * at the end is any rest
@@ -55,7 +58,8 @@ func (r *Rules) Check(depth int, req *Request) (Definition, error) {
 	def, ok := r.Definitions[req.AgentType]
 	switch {
 	case req.AgentType != "" && !ok:
-		return Definition{}, &DefinitionError{req.AgentType}
+		return Definition{}, &DefinitionError{req.AgentType,
+			slices.Sorted(maps.Keys(r.Definitions))}
 	case depth > r.MaxDepth:
 		return Definition{}, &DepthError{r.MaxDepth, depth}
 	case req.Background && r.Background == "":

@@ -174,7 +174,10 @@ func TestErrors(t *testing.T) {
 			MaxDepth: 3, AttemptedDepth: 4},
 		"4 subagents run already, which is as many as may": &subagents.ConcurrencyError{
 			MaxConcurrent: 4},
-		`there is no agent type "poet"`: &subagents.DefinitionError{Name: "poet"},
+		`there is no agent type "poet", and no other; leave it out`: &subagents.DefinitionError{
+			Name: "poet"},
+		`there is no agent type "poet"; there are cook, reader`: &subagents.DefinitionError{
+			Name: "poet", Have: []string{"cook", "reader"}},
 		`there is no subagent "s9", or its result has been given already`: &subagents.NotFoundError{
 			ID: "s9"},
 		"it is blank": &subagents.RequestError{Detail: "it is blank"},

@@ -107,7 +107,9 @@ func (g *agent) open(ctx context.Context, c sdk.Conversation) (*sdk.Opened, erro
 	if err != nil {
 		return nil, err
 	}
-	g.openSubagents(cfg)
+	if err := g.openSubagents(cfg); err != nil {
+		return nil, errors.Join(err, g.closeSession())
+	}
 	return opened, g.openReduction(cfg)
 }
 
@@ -139,7 +141,7 @@ func openScript(file string) (agentloop.Model, error) {
 	model, err := script.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &notFoundError{text: fmt.Sprintf("no script %s", file),
-			hint: "docs/providers.md tells how to write one"}
+			hint: "its path is one from the working directory; docs/providers.md tells how to write one"}
 	}
 	return model, err
 }
@@ -170,7 +172,7 @@ func (g *agent) record(c sdk.Conversation) (*sdk.Opened, error) {
 		return o, nil
 	}
 	if err != nil {
-		return nil, g.app.sessionError(err)
+		return nil, g.app.sessionError(c.Session, err)
 	}
 	o.Close = g.session.Close
 	warnings, err := sdk.Record(g.loop, g.session)
@@ -181,6 +183,14 @@ func (g *agent) record(c sdk.Conversation) (*sdk.Opened, error) {
 		g.heard.warn(w) // before anything is said
 	}
 	return o, nil
+}
+
+// closeSession closes the session that was opened in vain.
+func (g *agent) closeSession() error {
+	if g.session == nil {
+		return nil
+	}
+	return g.session.Close()
 }
 
 func (g *agent) createSession(cfg *config.Config, name string) error {

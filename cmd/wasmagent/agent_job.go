@@ -18,12 +18,16 @@ func jobsOf(c *config.Config) *jobs.Options {
 	return &jobs.Options{MaxConcurrent: c.Capabilities.ToolsBackground.MaxConcurrent}
 }
 
-// leftJobs names the background jobs that are at work.
-func (g *agent) leftJobs() (names []string) {
+// leftJobs names the background jobs that are at work, and tells whether a write is among them.
+func (g *agent) leftJobs() (names []string, writes bool) {
 	for _, j := range g.loop.RunningJobs() {
-		names = append(names, fmt.Sprintf("%s (%s)", j.ID, j.Tool))
+		about := j.Tool
+		if g.tools.effects[j.Tool] == abi.EffectWrite {
+			about, writes = about+", which may or may not have happened", true
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", j.ID, about))
 	}
-	return names
+	return names, writes
 }
 
 // job tells that a background job has begun or ended.

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/agentloop/provider"
+	"github.com/wasmagent/wasmagent/agentloop/provider/script"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/ledger"
@@ -104,6 +106,10 @@ func agentHint(err error) string {
 		return fmt.Sprintf("put the key into $%s, or name the variable that has it with --key-env; "+
 			`"wasmagent call" and "wasmagent run --provider script:FILE" need none`, e.Variable)
 	}
+	if e, ok := errors.AsType[*script.Error](err); ok && e.Step > 0 {
+		return "each request is answered by one [[step]] of the script, in their order; " +
+			"docs/providers.md tells what a step may say"
+	}
 	switch agentloop.Code(err) {
 	case "http":
 		return "is the server running, and is its address right? --base-url, or base_url in the " +
@@ -114,9 +120,6 @@ func agentHint(err error) string {
 		}
 		return "does the server speak this API? --provider says which, and --base-url where, with the " +
 			"version, such as http://localhost:11434/v1"
-	case "reduction":
-		return `"wasmagent sessions show NAME --full" shows the session as it is recorded; a run that ` +
-			"goes on with it reduces it anew"
 	case "invalid_session":
 		return `nothing was changed; "wasmagent sessions list" shows the others`
 	}
@@ -160,11 +163,7 @@ func (g *agent) explain(err error) error {
 	case agentloop.Code(err) == "max_iterations":
 		hint = goOn(again, "with a larger --max-turns")
 	case agentloop.Code(err) == "context_limit_exceeded":
-		hint = "a new conversation, or one forked where it was shorter (wasmagent sessions fork), " +
-			"fits; --context-limit, if the model takes more"
-		if g.loop.Reduction == nil {
-			hint += "; capabilities.reduction.enabled = true in the configuration shows the model less of it"
-		}
+		hint = g.contextHint(err)
 	case g.session != nil && setApart(err):
 		hint = "wasmagent sessions fork " + g.session.Name() + " makes a session that can go on"
 	case g.app.ctx.Err() != nil && again != "":
@@ -173,6 +172,32 @@ func (g *agent) explain(err error) error {
 		return err
 	}
 	return &hinted{err, hint}
+}
+
+// contextHint says how a conversation fits into the model's context.
+func (g *agent) contextHint(err error) string {
+	if e, ok := errors.AsType[*agentloop.ContextLimitError](err); ok && !g.answered() {
+		return fmt.Sprintf("%d tokens of every limit are kept free for the answer, so what was said first "+
+			"needs a limit of %d: --context-limit, or provider.context_limits in the configuration",
+			e.ReserveTokens, e.ProjectedTokens+e.ReserveTokens)
+	}
+	fork := "wasmagent sessions fork"
+	if g.session != nil {
+		fork += " " + g.session.Name()
+	}
+	hint := "a new conversation, or one forked where it was shorter (" + fork + " --at N), fits; " +
+		"--context-limit, if the model takes more"
+	if g.loop.Reduction == nil {
+		hint += "; capabilities.reduction.enabled = true in the configuration shows the model less of it"
+	}
+	return hint
+}
+
+// answered tells whether the model has said anything in the conversation.
+func (g *agent) answered() bool {
+	return slices.ContainsFunc(g.loop.History(), func(m message.Message) bool {
+		return m.Role == message.Assistant
+	})
 }
 
 // setApart tells of a session whose run in the ledger cannot be gone on with: it was given up, or

@@ -37,9 +37,21 @@ func (g *agent) openReduction(cfg *config.Config) error {
 		err = g.loop.RestoreReductions(log)
 	}
 	if err != nil {
-		g.heard.warn(err.Error() + "; what the model is shown is reduced anew, the session is whole")
+		g.reduceAnew(err)
 	}
 	return nil
+}
+
+// reduceAnew says why the session does not go on with the view that it had. The log of that is kept:
+// where the session was changed, it is what tells so.
+func (g *agent) reduceAnew(err error) {
+	kept, lost := g.session.SetReductionAside()
+	if lost != nil {
+		g.heard.warn(fmt.Sprintf("%v; what the model is shown is reduced anew (%v)", err, lost))
+		return
+	}
+	g.heard.warn(fmt.Sprintf("%v; what the model is shown is reduced anew, and the log that does not "+
+		"fit is kept in %s", err, kept))
 }
 
 // reductionsOf reads what a model was shown less of a session: nothing, where it was shown all.

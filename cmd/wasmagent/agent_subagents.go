@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,10 +17,10 @@ import (
 )
 
 // openSubagents lets the model begin subagents, if the configuration does.
-func (g *agent) openSubagents(cfg *config.Config) {
+func (g *agent) openSubagents(cfg *config.Config) error {
 	c := &cfg.Capabilities.Subagents
 	if !c.Enabled {
-		return
+		return nil
 	}
 	s := &agentloop.Subagents{
 		MaxDepth: c.MaxDepth, MaxConcurrent: c.MaxConcurrent,
@@ -29,13 +30,20 @@ func (g *agent) openSubagents(cfg *config.Config) {
 	if c.MaxDepth == 0 {
 		s.MaxDepth = -1
 	}
-	for name, a := range c.Agents {
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
+		a := c.Agents[name]
+		if a.Model != "" { // what cannot be had is known before anything runs
+			if _, err := g.namedModel(cfg, a.Model); err != nil {
+				return fmt.Errorf("agent type %s: %w", name, err)
+			}
+		}
 		s.Agents[name] = subagents.Definition{System: a.Prompt, Tools: a.Tools, Model: a.Model}
 	}
 	if g.session != nil {
 		s.Record = g.recordSubagent
 	}
 	g.loop.Subagents = s
+	return nil
 }
 
 // namedModel makes the model that a kind of subagent has. Where the provider is a script, it is

@@ -31,6 +31,10 @@ func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFla
 		return nil, err
 	}
 	c, servers, err := a.openPlugins(ctx)
+	if none, ok := errors.AsType[*noDirsError](err); ok && flags.set.Changed("resume") {
+		heard.warn("the model has no tools: " + none.Error()) // what was said can be gone on with
+		c, err = newCatalog(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +105,11 @@ func (t *agentTools) effect(tool string) (abi.Effect, bool) {
 
 // Specs implements agentloop.Tools.
 func (t *agentTools) Specs() iter.Seq[abi.ToolSpec] { return t.registry.Specs() }
+
+// Recall has background jobs of earlier processes found in the ledger.
+func (t *agentTools) Recall(ctx context.Context, at plugins.Place) (plugins.Result, error) {
+	return t.registry.Recall(ctx, at)
+}
 
 // Call implements agentloop.Tools.
 func (t *agentTools) Call(ctx context.Context, call plugins.Call) (plugins.Result, error) {

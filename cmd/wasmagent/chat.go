@@ -46,11 +46,7 @@ func (a *app) chat(ctx context.Context, flags *agentFlags) error {
 	}
 	c := &chat{agent: g, lines: a.typedLines(), person: a.canAsk()}
 	defer a.signals.take(c.interrupted)()
-	err = c.talk(ctx)
-	if e := c.finish(); err == nil {
-		err = e
-	}
-	return err
+	return c.finish(c.talk(ctx))
 }
 
 // chat is a conversation line by line.

@@ -160,6 +160,9 @@ func (a *app) ledgerResolve(ctx context.Context, arg string, how ledger.Resoluti
 	if err := c.addCall(ctx, l, at); err != nil {
 		return err
 	}
+	if !how.Happened && c.Key == "" {
+		return a.printChange(c, "resolved %s: it did not happen; its run is told so when it goes on", at)
+	}
 	if !how.Happened {
 		return a.printChange(c, "resolved %s: it did not happen; the next call with its key runs", at)
 	}

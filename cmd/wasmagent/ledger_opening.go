@@ -39,6 +39,15 @@ func (l *openingLedger) Begin(ctx context.Context, in plugins.Intent) (plugins.B
 	return book.Begin(ctx, in)
 }
 
+// Recall implements plugins.Recaller.
+func (l *openingLedger) Recall(ctx context.Context, at plugins.Place) (plugins.Begun, error) {
+	book, err := l.open(ctx)
+	if err != nil {
+		return plugins.Begun{}, err
+	}
+	return book.Recall(ctx, at)
+}
+
 // End implements plugins.Ledger.
 func (l *openingLedger) End(ctx context.Context, id string, c plugins.Completion) error {
 	return l.book.End(ctx, id, c)

@@ -52,8 +52,10 @@ func (g *agent) printOutcome(o outcome, err error) error {
 
 func (g *agent) printOutcomeText(o outcome, err error) error {
 	a := g.app
-	if err == nil && !g.heard.stream {
-		err = printLine(a.out, o.Answer)
+	if o.End == message.EndAnswer && !g.heard.stream { // err may be of what it left at work
+		if werr := printLine(a.out, o.Answer); err == nil {
+			err = werr
+		}
 	}
 	if o.Turns > 0 {
 		text := fmt.Sprintf("%s: %s, %s, %s", o.Model, count(o.Turns, "turn"), count(o.Calls, "call"),

@@ -57,10 +57,7 @@ func (a *app) runPrompt(ctx context.Context, args []string, flags *agentFlags) e
 		return err
 	}
 	o, err := g.converse(ctx, input...)
-	if e := g.finish(); err == nil {
-		err = e
-	}
-	return g.printOutcome(o, g.explain(err))
+	return g.printOutcome(o, g.explain(g.finish(err)))
 }
 
 // prompt reads what the user says.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/config"
 )
@@ -62,7 +63,7 @@ func (a *app) aSession(name string, do func(*session.Dir) error) error {
 	if dir == nil {
 		return noSession(name, nil)
 	}
-	return a.sessionError(a.noSuchSession(dir, name, do(dir)))
+	return a.sessionError(name, a.noSuchSession(dir, name, do(dir)))
 }
 
 // noSuchSession turns the file system's word that a session is not there into one that says what
@@ -90,8 +91,8 @@ func sessionNames(dir *session.Dir) (names []string) {
 	return names
 }
 
-// sessionError says what to do about an error of a session.
-func (a *app) sessionError(err error) error {
+// sessionError says what to do about an error of the session of this name.
+func (a *app) sessionError(about string, err error) error {
 	var name *session.NameError
 	var at *session.RangeError
 	var busy *session.BusyError
@@ -102,13 +103,16 @@ func (a *app) sessionError(err error) error {
 		return &usageError{text: err.Error(), hint: "such as trip-2"}
 	case errors.As(err, &at):
 		return &usageError{text: err.Error(), hint: "--at is a number of messages; " +
-			`"wasmagent sessions show" numbers them`}
+			`"wasmagent sessions show ` + about + `" numbers them`}
 	case errors.Is(err, session.ErrArchived):
 		return &usageError{text: err.Error(),
-			hint: `"wasmagent sessions archive NAME --undo" takes it back`}
+			hint: `"wasmagent sessions archive ` + about + ` --undo" takes it back`}
 	case errors.As(err, &busy):
 		return &hinted{err, "wait until that run has ended, or fork the session: " +
 			"wasmagent sessions fork " + busy.Name}
+	case agentloop.Code(err) == "reduction":
+		return &hinted{err, `"wasmagent sessions show ` + about + ` --full" shows the session as it is ` +
+			"recorded; a run that goes on with it reduces it anew"}
 	}
 	return err
 }

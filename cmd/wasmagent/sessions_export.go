@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -93,6 +94,8 @@ func writeNew(file string, text []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return &usageError{text: fmt.Sprintf("there is a file %s already", file)}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return &usageError{text: fmt.Sprintf("there is no folder %s to write to", filepath.Dir(file))}
 	} else if err != nil {
 		return err
 	}

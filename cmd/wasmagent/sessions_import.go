@@ -33,7 +33,7 @@ gave is in the session.`,
 			if err != nil {
 				return err
 			}
-			return a.sessionError(a.importSession(args[0], name, f))
+			return a.sessionError(name, a.importSession(args[0], name, f))
 		},
 	}
 	cmd.Flags().StringVar(&name, "as", "", "the `name` of the session; default: its ID")

@@ -17,6 +17,7 @@ type sessionVerifyJSON struct {
 	Intact     bool            `json:"intact"`
 	Messages   int             `json:"messages"`
 	Reductions []reductionJSON `json:"reductions"`
+	Error      *problem        `json:"error,omitempty"` // the first
 }
 
 // reductionJSON is one reduction.
@@ -71,12 +72,18 @@ func (a *app) verifySession(dir *session.Dir, name string) error {
 		fault = undo(t.Messages, log)
 	}
 	v.Intact = fault == nil
-	if a.form != "text" {
-		err = writeJSON(a.out, a.form, v)
-	} else {
-		err = v.print(a.out, a.paint(a.out))
+	if a.form == "text" {
+		if err := v.print(a.out, a.paint(a.out)); err != nil {
+			return err
+		}
+		return fault
 	}
-	if err != nil {
+	if fault != nil {
+		fault = a.sessionError(name, fault)
+		p := a.problemOf(fault)
+		v.Error, fault = &p, &reported{fault}
+	}
+	if err := writeJSON(a.out, a.form, v); err != nil {
 		return err
 	}
 	return fault

@@ -30,6 +30,29 @@ func (l *SQLite) Begin(ctx context.Context, in plugins.Intent) (begun plugins.Be
 	return begun, nil
 }
 
+// Recall implements plugins.Recaller.
+func (l *SQLite) Recall(ctx context.Context, at plugins.Place) (begun plugins.Begun, err error) {
+	defer l.wrap(&err)
+	if err := l.mayWrite(); err != nil {
+		return begun, err
+	}
+	err = l.w.commit(ctx, func(t *tx) error {
+		s := &sight{}
+		if err := l.lookAtRun(t, at, s); err != nil {
+			return err
+		}
+		done, err := s.recall(at)
+		if err == nil && done {
+			begun, err = l.replay(t, s.history.answer)
+		}
+		return err
+	}, nil)
+	if err != nil {
+		return plugins.Begun{}, err
+	}
+	return begun, nil
+}
+
 // begin is Begin in a transaction.
 func (l *SQLite) begin(t *tx, in *plugins.Intent) (plugins.Begun, *Record, error) {
 	s, err := l.look(t, in)
@@ -63,7 +86,7 @@ type sight struct {
 func (l *SQLite) look(t *tx, in *plugins.Intent) (_ *sight, err error) {
 	s := &sight{}
 	if in.Run != "" {
-		if err := l.lookAtRun(t, in, s); err != nil {
+		if err := l.lookAtRun(t, plugins.Place{Run: in.Run, Position: in.Position}, s); err != nil {
 			return nil, err
 		}
 	}
@@ -81,8 +104,8 @@ func (l *SQLite) look(t *tx, in *plugins.Intent) (_ *sight, err error) {
 }
 
 // lookAtRun finds out what is known of a call's run and of its place in it.
-func (l *SQLite) lookAtRun(t *tx, in *plugins.Intent, s *sight) (err error) {
-	run := t.run(in.Run)
+func (l *SQLite) lookAtRun(t *tx, place plugins.Place, s *sight) (err error) {
+	run := t.run(place.Run)
 	if !run.found {
 		return t.err
 	}
@@ -92,7 +115,6 @@ func (l *SQLite) lookAtRun(t *tx, in *plugins.Intent, s *sight) (err error) {
 			return err
 		}
 	}
-	place := plugins.Place{Run: in.Run, Position: in.Position}
 	if s.history, err = t.history(place); err != nil || s.history == nil {
 		return err
 	}

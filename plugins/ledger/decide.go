@@ -110,6 +110,22 @@ func decide(in *plugins.Intent, s *situation) (verdict, error) {
 	return v, err
 }
 
+// recall is the part of the table about a call that is only looked at: whether it is done.
+func (s *situation) recall(at plugins.Place) (done bool, err error) {
+	switch p := s.past; {
+	case s.busy:
+		return false, &plugins.RunBusyError{Run: at.Run}
+	case p == nil, p.known:
+		return p != nil, nil
+	case p.alive:
+		return false, &plugins.InFlightError{Tool: p.slot.tool, Key: p.slot.key, Holder: at}
+	case p.effect == abi.EffectWrite && !s.abandoned:
+		return false, &plugins.ReconciliationError{Place: at, Tool: p.slot.tool, Key: p.slot.key,
+			Input: p.input}
+	}
+	return false, nil
+}
+
 // decideSlot is the part of the table about the slot that a call claims.
 func decideSlot(in *plugins.Intent, s *situation) (verdict, error) {
 	at, claims := slotOf(in, s.past)

@@ -88,13 +88,31 @@ func (m *Memory) Begin(ctx context.Context, in plugins.Intent) (plugins.Begun, e
 	return m.start(&in, &v, there), nil
 }
 
+// Recall implements plugins.Recaller.
+func (m *Memory) Recall(ctx context.Context, at plugins.Place) (plugins.Begun, error) {
+	if ctx.Err() != nil {
+		return plugins.Begun{}, context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, there := &situation{}, m.runs[at]
+	if there != nil {
+		s.past = &there.past
+	}
+	done, err := s.recall(at)
+	if err != nil || !done {
+		return plugins.Begun{}, err
+	}
+	return there.begun(), nil
+}
+
 // room refuses a further call when there is no room for one.
 func (m *Memory) room() error {
 	switch calls, bytes := orDefault(m.Keys, DefaultKeys), orDefault(m.Bytes, DefaultBytes); {
 	case m.calls >= calls:
-		return fmt.Errorf("%w: it holds %d calls", ErrFull, m.calls)
+		return fmt.Errorf("%w: calls held: %d", ErrFull, m.calls)
 	case m.bytes >= bytes:
-		return fmt.Errorf("%w: it holds %d bytes", ErrFull, m.bytes)
+		return fmt.Errorf("%w: bytes held: %d", ErrFull, m.bytes)
 	}
 	if m.open == nil {
 		m.runs, m.claims = map[plugins.Place]*memoryCall{}, map[slot]*memoryCall{}

@@ -141,4 +141,7 @@ func (s *survey) pending(h *history, abandoned bool) (*Pending, error) {
 	return p, nil
 }
 
-var _ plugins.Ledger = (*SQLite)(nil)
+var (
+	_ plugins.Ledger   = (*SQLite)(nil)
+	_ plugins.Recaller = (*SQLite)(nil)
+)

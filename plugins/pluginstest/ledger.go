@@ -16,7 +16,7 @@ import (
 )
 
 // Ledger tests that what open gives, a new and empty ledger each time, keeps to what plugins.Ledger
-// promises.
+// promises, and to what plugins.Recaller does if it is one.
 func Ledger(t *testing.T, open func() plugins.Ledger) {
 	t.Helper()
 	t.Run("table", func(t *testing.T) {

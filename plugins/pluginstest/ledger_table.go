@@ -204,6 +204,9 @@ func (r row) begin(t *testing.T, l plugins.Ledger, n int) {
 func (r row) check(t *testing.T, l plugins.Ledger, n int) {
 	t.Helper()
 	in := r.secondCall(n)
+	if look, ok := l.(plugins.Recaller); ok && r.second == same {
+		r.checkRecall(t, look, n)
+	}
 	begun, err := l.Begin(t.Context(), in)
 	if have := r.what(t, in, n, begun, err); have != r.want() {
 		t.Fatalf("have %s: %+v, %v", have, begun, err)
@@ -218,6 +221,22 @@ func (r row) check(t *testing.T, l plugins.Ledger, n int) {
 	finish(t, l, begun.ID, done(`"second"`))
 	if in.Run != "" {
 		wantDone(t, l, in, `"second"`, begun.Place)
+	}
+}
+
+// checkRecall looks at the first call's place: that tells what its call would find.
+func (r row) checkRecall(t *testing.T, l plugins.Recaller, n int) {
+	t.Helper()
+	in := r.secondCall(n)
+	b, err := l.Recall(t.Context(), plugins.Place{Run: in.Run, Position: in.Position})
+	if err == nil && !b.Done && b.ID == "" {
+		equal(t, runs, r.want())
+	} else if have := r.what(t, in, n, b, err); have != r.want() {
+		t.Errorf("a look has %s: %+v, %v", have, b, err)
+	}
+	b, err = l.Recall(t.Context(), plugins.Place{Run: in.Run, Position: 99})
+	if err != nil || b.Done {
+		t.Errorf("a look at no call has %+v, %v", b, err)
 	}
 }
 
