@@ -86,7 +86,7 @@ func (r *Registry) Recall(ctx context.Context, at Place) (Result, error) {
 }
 
 // recall gives what the ledger has of a call that is done.
-func (e *entry) recall(b Begun, notes []string) (Result, error) {
+func recall(b Begun, notes []string) (Result, error) {
 	if tool, ok := b.Err.(*ToolError); ok {
 		told := *tool // the ledger may give the same error to many calls
 		told.Place = b.Place
@@ -95,11 +95,17 @@ func (e *entry) recall(b Begun, notes []string) (Result, error) {
 	if b.Err != nil {
 		return Result{}, HostFault(b.Err)
 	}
-	res := Result{Output: b.Output, Key: b.Key, Copied: true, Place: b.Place, Notes: notes}
-	if e.checkOutput(b.Output) == nil { // an earlier version of the tool may have given it
+	return Result{Output: b.Output, Key: b.Key, Copied: true, Place: b.Place, Notes: notes}, nil
+}
+
+// recall gives that of a call of a tool that is here, with the schema that the result matches: an
+// earlier version of the tool may have given it.
+func (e *entry) recall(b Begun, notes []string) (Result, error) {
+	res, err := recall(b, notes)
+	if err == nil && e.checkOutput(b.Output) == nil {
 		res.OutputSchema = e.spec.OutputSchema
 	}
-	return res, nil
+	return res, err
 }
 
 // endWithCaller records the call of a tool that ended its goroutine, which nothing can stop: there
