@@ -22,7 +22,7 @@ func jobsOf(c *config.Config) *jobs.Options {
 func (g *agent) leftJobs() (names []string, writes bool) {
 	for _, j := range g.loop.RunningJobs() {
 		about := j.Tool
-		if g.tools.effects[j.Tool] == abi.EffectWrite {
+		if effect, _ := g.tools.effect(j.Tool); effect == abi.EffectWrite {
 			about, writes = about+", which may or may not have happened", true
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", j.ID, about))
