@@ -29,6 +29,9 @@ func assemblyScript(t *testing.T, source, out string) {
 // TestKits calls plugins made with Extism's kits for Go and AssemblyScript, which lie in one
 // directory with a native one.
 func TestKits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long under -race; the full run has it")
+	}
 	dir := t.TempDir()
 	write(t, dir, "counter.wasm", hosttest.GoPlugin(t, "testdata/gopdk"))
 	assemblyScript(t, "testdata/shout.ts", filepath.Join(dir, "shout.wasm"))

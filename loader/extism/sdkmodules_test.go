@@ -170,6 +170,9 @@ func mapping(module, name string, do func([]byte) []byte) host.Function {
 
 // TestSDKModules calls every plugin that the SDK's module has for its own tests.
 func TestSDKModules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long under -race; the full run has it")
+	}
 	dir := sdkDir(t)
 	all, err := filepath.Glob(filepath.Join(dir, "*.wasm"))
 	if err != nil || len(all) != 27 {

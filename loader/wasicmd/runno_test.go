@@ -72,6 +72,9 @@ func python(t testing.TB) *site {
 }
 
 func TestPython(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long under -race; the full run has it")
+	}
 	s := python(t)
 	s.want("python", asks("code", "print(1+1)"), "2")
 	s.want("python", asks("code", "import sys, json; print(json.load(sys.stdin)['code'][:6])"),
@@ -104,6 +107,9 @@ func sqlite(t testing.TB) *site {
 }
 
 func TestSQLite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long under -race; the full run has it")
+	}
 	s := sqlite(t)
 	s.want("query", asks("sql", "select 6*7, 'x';"), `"42|x\n"`)
 	for range 2 { // the second call does not find the first one's table
