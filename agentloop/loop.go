@@ -66,7 +66,7 @@ type Loop struct {
 	ModelName    string // in errors, and on messages that do not name their model
 	ContextLimit int    // tokens; what would not fit is not sent; 0: no guard
 	Parallel     bool   // calls next to one another of tools that only read run side by side
-	OutputCap    int    // bytes of an output that the model is shown; 0: excerpt.DefaultMax; -1: all
+	OutputCap    int    // bytes of an output that the model is shown; 0: excerpt.DefaultMax; -1: MaxOutput
 
 	Reduction *Reduction // has the model shown less of a long history; nil: all of it
 
@@ -248,7 +248,7 @@ func (l *Loop) configure() error {
 			}
 		}
 	}
-	l.outputs.Max = max(l.OutputCap, 0)
+	l.outputs.Max = l.outputMax()
 	l.keepJobs()
 	l.join()
 	return nil
