@@ -147,7 +147,7 @@ var levelNames = [...]string{abi.LevelDebug: "debug", abi.LevelInfo: "info",
 func endOf(result plugins.Result, err error) jobs.End {
 	if err == nil {
 		value := result.Value
-		if result.Content != nil {
+		if result.Content != nil || len(value) > 0 && !json.Valid(value) {
 			value = encode(text(result.Output))
 		}
 		return jobs.End{Code: new(0), Result: value}
@@ -196,12 +196,20 @@ func jobOf(s jobs.Status) message.Job {
 	return message.Job{ID: s.ID, Tool: s.Tool, State: string(s.State), Code: s.Code}
 }
 
-// tellJobs tells who listens which jobs have begun and ended since the last time.
-func (r *run) tellJobs() {
-	if b := r.loop.background; b != nil {
+// jobChanges lists which jobs have begun and ended since the last time.
+func (l *Loop) jobChanges() (list []message.Job) {
+	if b := l.background; b != nil {
 		for _, s := range b.table.Changes() {
-			r.emit(message.Event{Kind: message.JobChanged, Job: new(jobOf(s))})
+			list = append(list, jobOf(s))
 		}
+	}
+	return list
+}
+
+// tellJobs tells who listens what has become of jobs.
+func (r *run) tellJobs() {
+	for _, job := range r.loop.jobChanges() {
+		r.emit(message.Event{Kind: message.JobChanged, Job: &job})
 	}
 }
 
