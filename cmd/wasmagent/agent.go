@@ -106,7 +106,8 @@ func (g *agent) open(ctx context.Context, c sdk.Conversation) (*sdk.Opened, erro
 		return nil, err
 	}
 	g.openSubagents(cfg)
-	return opened, g.openReduction(cfg)
+	g.openReduction(cfg)
+	return opened, nil
 }
 
 // openModel makes the model. No request is sent.

@@ -14,20 +14,20 @@ import (
 // openReduction has the model shown less of a long conversation, if the configuration says so. A
 // session goes on with the view that it had. Where that cannot be made again, the record is what
 // counts, and a new one is made.
-func (g *agent) openReduction(cfg *config.Config) error {
+func (g *agent) openReduction(cfg *config.Config) {
 	if !cfg.Capabilities.Reduction.Enabled {
-		return nil
+		return
 	}
 	g.loop.Reduction = &agentloop.Reduction{}
 	if g.session == nil {
-		return nil
+		return
 	}
 	g.loop.Reduction.Save = func(_ context.Context, log reduce.Log) error {
 		return g.session.WriteReduction(reduce.Encode(log))
 	}
 	text, err := g.session.ReadReduction()
 	if err == nil && text == nil {
-		return nil
+		return
 	}
 	var log reduce.Log
 	if err == nil {
@@ -39,7 +39,6 @@ func (g *agent) openReduction(cfg *config.Config) error {
 	if err != nil {
 		g.heard.warn(err.Error() + "; what the model is shown is reduced anew, the session is whole")
 	}
-	return nil
 }
 
 // reductionsOf reads what a model was shown less of a session: nothing, where it was shown all.
