@@ -20,10 +20,10 @@ var arrows = map[string][]string{
 	"agentloop/jobs":      {"abi"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
 	"agentloop/message":   {},
-	"agentloop/reduce":    {"agentloop/message"},
+	"agentloop/reduce":    {"agentloop/message", "internal/misfit"},
 	"agentloop/provider":  {"agentloop/message"},
 	"agentloop/sdk":       {"agentloop", "agentloop/message", "agentloop/session", "plugins"},
-	"agentloop/session":   {"agentloop/message"},
+	"agentloop/session":   {"agentloop/message", "internal/misfit"},
 	"agentloop/subagents": {"agentloop/message"},
 	"agentloop/tokens":    {"agentloop/message"},
 	"abi/abihost":         {"abi", "abi/transcode"},
@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"host/internal/mount": {"host/internal/wasi"},
 	"host/kv":             {"host"},
+	"internal/misfit":     {},
 	"internal/near":       {},
 	"internal/tomlfile":   {},
 	"pdk":                 {"abi", "pdk/..."},
@@ -51,7 +52,7 @@ var arrows = map[string][]string{
 	"plugins/pluginstest": {"abi", "plugins", "plugins/..."},
 	"policy":              {"abi", "config", "host", "host/...", "internal/tomlfile", "loader", "loader/mcp", "plugins"},
 
-	"agentloop/interchange":          {"agentloop/message"},
+	"agentloop/interchange":          {"agentloop/message", "internal/misfit"},
 	"cmd/wasmagent/internal/clients": {},
 }
 

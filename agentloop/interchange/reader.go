@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/internal/misfit"
 )
 
 // reader puts a conversation together out of a file's lines.
@@ -148,7 +149,7 @@ func (r *reader) take(c message.Call, after int) (*result, []int) {
 func (r *reader) add(m message.Message, p patch, lines, holder []int) error {
 	if p != nil {
 		if err := p.apply(&m); err != nil {
-			return r.fail(lines[0], "the field %q does not fit: %v", ownField, err)
+			return r.fail(lines[0], "the field %q does not fit: %s", ownField, misfit.Text(err))
 		}
 	}
 	r.out.Messages = append(r.out.Messages, m)
