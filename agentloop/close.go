@@ -5,10 +5,10 @@ import "errors"
 // ErrClosed is a Run of a Loop that has been closed.
 var ErrClosed error = &SdkError{"closed", errors.New("the loop is closed")}
 
-// Close ends what runs have left at work, which goes on when they end: background jobs and subagents
-// in the background. It returns when that has ended. A loop that has none of it needs no Close. It may
-// be called twice; a Run after it gives ErrClosed. While a run is at work it is refused with ErrBusy,
-// and ends nothing.
+// Close ends what runs have left at work, which goes on when they end: background jobs and
+// subagents in the background. It returns when that has ended. A loop that has none of it needs no
+// Close. It may be called twice; a Run after it gives ErrClosed. While a run is at work it is
+// refused with ErrBusy, and ends nothing.
 func (l *Loop) Close() error {
 	if !l.running.CompareAndSwap(false, true) {
 		return ErrBusy

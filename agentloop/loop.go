@@ -47,7 +47,8 @@ type Hooks struct {
 	BeforeTool func(ctx context.Context, call *message.Call) error
 
 	// AfterTool may change a result's text before it is recorded and the model sees it. A long
-	// output has been cut by then; what the model reads on of it comes as a result of its own.
+	// output has been cut by then; what the model reads on of it comes as a result of its own, and so
+	// does what a background job gives: as that of BackgroundStatus.
 	AfterTool func(ctx context.Context, call message.Call, result *message.Result) error
 }
 
