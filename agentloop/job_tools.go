@@ -56,6 +56,7 @@ type jobError struct {
 	Text  string `json:"text"`
 }
 
+// report is what one of the loop's own tools gives.
 func report(v any) (plugins.Output, error) { return plugins.Output{Value: encode(v)}, nil }
 
 // encode is JSON for a model, without the escapes that pages need.

@@ -96,8 +96,7 @@ func (t searchTool) Invoke(_ context.Context, call plugins.Call) (plugins.Output
 	if out.Places == nil {
 		out.Places = []reduce.Hit{}
 	}
-	value, err := json.Marshal(out)
-	return plugins.Output{Value: value}, err
+	return report(out)
 }
 
 // lastingError is a tool's failure that trying again cannot help, with its cause.

@@ -195,17 +195,17 @@ func (l *Loop) spawn(ctx context.Context, call plugins.Call) (plugins.Output, er
 	held = false // work gives it back
 	child.tell(message.Event{Kind: message.AgentStarted, Text: req.Task})
 	if req.Background {
-		return l.spawnBackground(ctx, child), nil
+		return l.spawnBackground(ctx, child)
 	}
 	answer, err := child.work(ctx, func(string, error) { gauge.Release() })
 	if err != nil {
 		return plugins.Output{}, child.asToolError(ctx, err)
 	}
-	return jsonOutput(answer), nil
+	return report(answer)
 }
 
 // spawnBackground has a subagent work on when the run ends, until Close.
-func (l *Loop) spawnBackground(ctx context.Context, child *child) plugins.Output {
+func (l *Loop) spawnBackground(ctx context.Context, child *child) (plugins.Output, error) {
 	id := child.lineage.ID
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := func(answer string, err error) {
@@ -219,7 +219,7 @@ func (l *Loop) spawnBackground(ctx context.Context, child *child) plugins.Output
 		l.tree.table.End(status)
 	}
 	l.tree.table.Go(id, stop, func() { _, _ = child.work(ctx, ended) })
-	return jsonOutput(subagents.Status{ID: id, State: subagents.Running})
+	return report(subagents.Status{ID: id, State: subagents.Running})
 }
 
 // RunningSubagents lists the IDs of the subagents that the loop has in the background and that have
@@ -251,14 +251,5 @@ func (l *Loop) subagentStatus(_ context.Context, call plugins.Call) (plugins.Out
 	if status.Err != nil && !failedAtTask(status.Err) {
 		return plugins.Output{}, plugins.HostFault(status.Err)
 	}
-	return jsonOutput(status), nil
-}
-
-// jsonOutput is a string, or a struct of strings, as a tool's output.
-func jsonOutput(v any) plugins.Output {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // strings have a form
-	}
-	return plugins.Output{Value: text}
+	return report(status)
 }
