@@ -11,9 +11,9 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// MaxOutput is how many bytes of an output are recorded at most: with an OutputCap of -1 or more, and
-// with a Reduction, for which OutputCap does not count. As JSON they may become six times as many, and
-// still have to fit into a line of a session.
+// MaxOutput is how many bytes of an output are recorded at most: with an OutputCap of -1 or more,
+// and with a Reduction, for which OutputCap does not count. As JSON they may become six times as
+// many, and still have to fit into a line of a session.
 const MaxOutput = 4 << 20
 
 // outputMax is how many bytes of an output are recorded, 0 for the default.
