@@ -59,7 +59,7 @@ func (t *tool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, e
 	obs, heard := t.observer(ctx, &call)
 	defer heard()
 	reply, took, err := plugin.module.Call(ctx, req, obs, b.reply[:0])
-	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
+	t.plugin.opts.called(ctx, t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.callFault(err)
 	}
