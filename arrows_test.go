@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"agentloop/reduce":    {"agentloop/message", "internal/misfit"},
 	"agentloop/provider":  {"agentloop/message"},
 	"agentloop/sdk":       {"agentloop", "agentloop/message", "agentloop/session", "plugins"},
-	"agentloop/session":   {"agentloop/message", "internal/misfit"},
+	"agentloop/session":   {"agentloop/message", "agentloop/reduce", "internal/misfit"},
 	"agentloop/subagents": {"agentloop/message"},
 	"agentloop/tokens":    {"agentloop/message"},
 	"abi/abihost":         {"abi", "abi/transcode"},

@@ -140,10 +140,7 @@ func (r *reader) take(c message.Call, after int) (*result, []int) {
 	}
 	r.results[c.ID] = nil
 	r.unanswered++
-	return &result{Message: message.Message{Role: message.Tool, Result: &message.Result{
-		CallID: c.ID, Name: c.Name, Outcome: message.Unknown,
-		Text: "The call was interrupted: the tool may or may not have run.",
-	}}}, nil
+	return &result{Message: message.Interrupted(c, time.Time{})}, nil
 }
 
 func (r *reader) add(m message.Message, p patch, lines, holder []int) error {
