@@ -58,6 +58,9 @@ func checkSaid(said []message.Message) error {
 		if len(said[i].Calls) > 0 || said[i].Result != nil {
 			return wrong(i, "it has calls or a result; those are not the user's")
 		}
+		if err := checkSize(&said[i]); err != nil {
+			return wrong(i, "%v", err)
+		}
 	}
 	return nil
 }
