@@ -58,7 +58,7 @@ func checkSaid(said []message.Message) error {
 		if len(said[i].Calls) > 0 || said[i].Result != nil {
 			return wrong(i, "it has calls or a result; those are not the user's")
 		}
-		if err := checkSize(&said[i]); err != nil {
+		if err := checkSize(&said[i], MaxMessage); err != nil {
 			return wrong(i, "%v", err)
 		}
 	}

@@ -115,7 +115,7 @@ func (r *run) turn(ctx context.Context) (message.Message, error) {
 		return message.Message{}, err
 	}
 	usage := r.loop.account(&req, &reply)
-	if err := checkSize(&reply); err != nil {
+	if err := checkSize(&reply, MaxMessage); err != nil {
 		return message.Message{}, &DecodeError{Err: err}
 	}
 	r.take(&reply)

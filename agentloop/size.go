@@ -20,8 +20,8 @@ const (
 	maxEscaped   = 6       // bytes of JSON for one byte of text
 )
 
-// checkSize refuses a message that is too long.
-func checkSize(m *message.Message) error {
+// checkSize refuses a message that has more bytes as JSON than max, which is MaxMessage but in tests.
+func checkSize(m *message.Message, max int) error {
 	n := len(m.Text)
 	for i := range m.Reasoning {
 		n += len(m.Reasoning[i].Text) + len(m.Reasoning[i].Opaque)
@@ -32,17 +32,20 @@ func checkSize(m *message.Message) error {
 	for key, value := range m.Meta {
 		n += len(key) + len(value)
 	}
-	if n < MaxMessage/maxEscaped { // as nearly all are
+	if n < max/maxEscaped { // as nearly all are
 		return nil
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(m); err != nil {
-		return err
+	if n <= max {
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(m); err != nil {
+			return err
+		}
+		n = text.Len() - 1 + maxAddedCall*len(m.Calls)
 	}
-	if text.Len()-1+maxAddedCall*len(m.Calls) > MaxMessage {
-		return fmt.Errorf("it has more than %d MiB as JSON", MaxMessage>>20)
+	if n > max {
+		return fmt.Errorf("it has more than %d bytes as JSON", max)
 	}
 	return nil
 }
