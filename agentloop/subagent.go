@@ -215,6 +215,8 @@ func (l *Loop) spawnBackground(ctx context.Context, child *child) (plugins.Outpu
 		if err != nil {
 			status.State, status.Output, status.Err = subagents.Failed, "", child.named(err)
 			status.Error = abi.CleanText(err.Error(), plugins.MaxModelText)
+			status.Fatal = !failedAtTask(err) && !errors.Is(err, context.Canceled)
+			status.Open = child.keepOpen(err)
 		}
 		l.tree.table.End(status)
 	}
@@ -231,7 +233,7 @@ func (l *Loop) RunningSubagents() []string { return l.tree.table.Running() }
 func (l *Loop) closeSubagents() error {
 	var all []error
 	for _, s := range l.tree.table.Close() {
-		if s.Err != nil && !failedAtTask(s.Err) && !errors.Is(s.Err, context.Canceled) {
+		if s.Fatal {
 			all = append(all, s.Err)
 		}
 	}
@@ -239,7 +241,7 @@ func (l *Loop) closeSubagents() error {
 }
 
 // subagentStatus carries out SubagentStatus.
-func (l *Loop) subagentStatus(_ context.Context, call plugins.Call) (plugins.Output, error) {
+func (l *Loop) subagentStatus(ctx context.Context, call plugins.Call) (plugins.Output, error) {
 	var in struct{ ID string }
 	if err := json.Unmarshal(call.Input, &in); err != nil {
 		return plugins.Output{}, NewInvalidArguments(SubagentStatus, err.Error())
@@ -247,6 +249,9 @@ func (l *Loop) subagentStatus(_ context.Context, call plugins.Call) (plugins.Out
 	status, err := l.tree.table.Take(in.ID)
 	if err != nil {
 		return plugins.Output{}, err
+	}
+	if status.Told {
+		return l.goOnWith(ctx, status.ID)
 	}
 	if status.Err != nil && !failedAtTask(status.Err) {
 		return plugins.Output{}, plugins.HostFault(status.Err)

@@ -16,6 +16,8 @@ import (
 type child struct {
 	loop    *Loop
 	lineage subagents.Lineage
+	def     *subagents.Definition
+	call    *call // that began it
 	parent  *Loop
 	close   func() error // its record; nil: there is none
 }
@@ -44,7 +46,7 @@ func (l *Loop) newChild(ctx context.Context, req *subagents.Request,
 	if req.Background {
 		sub.Approval.Ask = l.askInBackground()
 	}
-	k := &child{loop: sub, parent: l, lineage: subagents.Lineage{
+	k := &child{loop: sub, parent: l, def: def, call: c, lineage: subagents.Lineage{
 		ID: t.agent, Run: sub.ID, Session: l.ID, Parent: l.tree.agent, Call: c.ID, Depth: t.depth,
 		AgentType: req.AgentType, Task: req.Task, Background: req.Background, Time: l.now().UTC(),
 		Model: sub.ModelName,
