@@ -17,7 +17,7 @@ var arrows = map[string][]string{
 	".":                   {"abi", "host", "loader", "plugins", "plugins/ledger"},
 	"abi":                 {},
 	"agentloop":           {"abi", "agentloop/...", "plugins", "plugins/excerpt"},
-	"agentloop/jobs":      {"abi"},
+	"agentloop/jobs":      {"abi", "agentloop/message"},
 	"agentloop/looptest":  {"abi", "agentloop", "agentloop/...", "plugins"},
 	"agentloop/message":   {},
 	"agentloop/reduce":    {"agentloop/message", "internal/misfit"},

@@ -98,7 +98,9 @@ func (b *background) exec(ctx context.Context, in jobInput) (plugins.Output, err
 	s, err := b.table.Start(ctx, c.Name, func(ctx context.Context, j *jobs.Job) jobs.End {
 		listen(&request, j)
 		result, err := tools.Call(ctx, request)
-		return endOf(result, err)
+		end := endOf(result, err)
+		end.Call = c.Call
+		return end
 	})
 	if err != nil {
 		return plugins.Output{}, asItIs(err)
@@ -152,7 +154,7 @@ func endOf(result plugins.Result, err error) jobs.End {
 		}
 		return jobs.End{Code: new(0), Result: value}
 	}
-	end := jobs.End{Err: err}
+	end := jobs.End{Err: err, Fatal: !FeedsModel(err)}
 	type exited interface {
 		error
 		ExitCode() int // -1: a signal ended it
@@ -173,7 +175,7 @@ func isFatal(s jobs.Status) bool {
 }
 
 // told is a status as the model reads it.
-func (b *background) told(s jobs.Status, err error) (plugins.Output, error) {
+func (b *background) told(ctx context.Context, s jobs.Status, err error) (plugins.Output, error) {
 	switch {
 	case err != nil:
 		return plugins.Output{}, asItIs(err)
@@ -188,7 +190,42 @@ func (b *background) told(s jobs.Status, err error) (plugins.Output, error) {
 	case s.Err != nil:
 		r.Error = &jobError{Code(s.Err), plugins.CauseOf(s.Err), plugins.ModelText(s.Err)}
 	}
+	if s.State == jobs.Exited {
+		if err := b.hook(ctx, &s, &r); err != nil {
+			return plugins.Output{}, asItIs(err)
+		}
+	}
 	return report(r)
+}
+
+// hook has the hook after a tool look at what a job's call gave, as if that had been called by
+// itself: what it keeps from the model of a tool must not come in another way.
+func (b *background) hook(ctx context.Context, s *jobs.Status, r *jobReport) error {
+	hook := b.loop.Hooks.AfterTool
+	if hook == nil {
+		return nil
+	}
+	c := s.Call
+	c.Name = s.Tool
+	was := text(plugins.Output{Value: s.Result})
+	res := message.Result{CallID: c.ID, Name: c.Name, Outcome: message.OK, Text: was}
+	if r.Error != nil {
+		res.Outcome, res.Text, res.Code, res.Cause = message.Error, r.Error.Text, r.Error.Code,
+			r.Error.Cause
+	}
+	if err := hook(ctx, c, &res); err != nil {
+		return hookError(ctx, "hook after a tool", err)
+	}
+	switch {
+	case r.Error != nil:
+		r.Error.Text = res.Text
+	case res.Text == was:
+	case was == string(s.Result) && json.Valid([]byte(res.Text)): // it is no string's own text
+		r.Result = json.RawMessage(res.Text)
+	default:
+		r.Result = encode(res.Text)
+	}
+	return nil
 }
 
 // jobOf is a job as an event has it.

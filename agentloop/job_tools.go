@@ -105,11 +105,13 @@ func jobTool[In any](name string, effect abi.Effect, description, properties, re
 }
 
 func (b *background) status(ctx context.Context, in jobID) (plugins.Output, error) {
-	return b.told(b.table.Status(ctx, in.ID, time.Duration(in.Wait*float64(time.Second))))
+	s, err := b.table.Status(ctx, in.ID, time.Duration(in.Wait*float64(time.Second)))
+	return b.told(ctx, s, err)
 }
 
 func (b *background) kill(ctx context.Context, in jobID) (plugins.Output, error) {
-	return b.told(b.table.Kill(ctx, in.ID))
+	s, err := b.table.Kill(ctx, in.ID)
+	return b.told(ctx, s, err)
 }
 
 func (b *background) list(context.Context, struct{}) (plugins.Output, error) {

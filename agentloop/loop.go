@@ -47,8 +47,9 @@ type Hooks struct {
 	BeforeTool func(ctx context.Context, call *message.Call) error
 
 	// AfterTool may change a result's text before it is recorded and the model sees it. A long
-	// output has been cut by then; what the model reads on of it comes as a result of its own, and so
-	// does what a background job gives: as that of BackgroundStatus.
+	// output has been cut by then; what the model reads on of it comes as a result of its own. What a
+	// background job gives comes twice: as the result of the call that the job is, not cut, and in
+	// that of background_status, with what the tool has printed.
 	AfterTool func(ctx context.Context, call message.Call, result *message.Result) error
 }
 
