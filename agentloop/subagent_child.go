@@ -110,10 +110,7 @@ func (k *child) open(ctx context.Context) error {
 // end closes a subagent: its own subagents end with it.
 func (k *child) end() error {
 	err := k.loop.Close()
-	for _, job := range k.loop.jobChanges() {
-		k.tell(message.Event{Kind: message.JobChanged, Job: &job})
-	}
-	for ev, ok := k.loop.tree.inbox.Next(); ok; ev, ok = k.loop.tree.inbox.Next() {
+	for _, ev := range k.loop.Untold() {
 		k.tell(ev)
 	}
 	if k.close != nil {
