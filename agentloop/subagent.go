@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/agentloop/subagents"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -57,6 +58,11 @@ type Record struct {
 	Store   Store
 	History []message.Message // what the Store has, as Loop.Restore takes it
 	Close   func() error      // when the subagent has ended; nil: nothing to do
+
+	// Where the loop has a Reduction: the log of what the subagent's model was shown less of the
+	// History, and what is given that log when it has changed, as Reduction.Save is.
+	Reductions reduce.Log
+	Save       func(ctx context.Context, log reduce.Log) error
 }
 
 func (s *Subagents) rules() subagents.Rules {

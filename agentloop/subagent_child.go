@@ -104,6 +104,14 @@ func (k *child) open(ctx context.Context) error {
 	if err := k.loop.Restore(record.History); err != nil {
 		return errors.Join(fmt.Errorf("subagent %s: %w", k.lineage.ID, err), k.end())
 	}
+	if k.loop.Reduction == nil {
+		return nil
+	}
+	k.loop.Reduction.Save = record.Save
+	if err := k.loop.RestoreReductions(record.Reductions); err != nil {
+		k.tell(message.Event{Kind: message.Warning,
+			Text: fmt.Sprintf("%v; what the model is shown is reduced anew", err)})
+	}
 	return nil
 }
 
