@@ -95,13 +95,8 @@ const idProperty = `"id":{"type":"string","description":"the id of the job"}`
 
 func jobTool[In any](name string, effect abi.Effect, description, properties, required string,
 	f func(context.Context, In) (plugins.Output, error)) plugins.Tool {
-	t, err := plugins.Func(abi.ToolSpec{Name: name, Description: description, Effect: effect,
-		InputSchema: `{"type":"object","additionalProperties":false,"required":[` + required +
-			`],"properties":{` + properties + `}}`}, f)
-	if err != nil {
-		panic(err) // its schema is a constant
-	}
-	return t
+	return ownTool(abi.ToolSpec{Name: name, Description: description, Effect: effect,
+		InputSchema: object(properties, required)}, f)
 }
 
 func (b *background) status(ctx context.Context, in jobID) (plugins.Output, error) {

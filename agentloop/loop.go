@@ -98,6 +98,7 @@ type Loop struct {
 
 	reducing   bool       // a view that fits is being looked for
 	reductions reduce.Log // of the history as the model is shown it; under mu
+	forReduced []plugins.Tool
 
 	mu      sync.Mutex
 	history []message.Message

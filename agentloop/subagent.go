@@ -114,24 +114,13 @@ func (l *Loop) subagentTools() []plugins.Tool {
 	if l.Subagents == nil || t.offers != nil && !t.offers(SpawnSubagent) {
 		return nil
 	}
-	if spec := l.Subagents.spawnSpec(); t.spawn == nil || t.spawn.spec != spec {
-		t.spawn = &ownTool{spec, l.spawn}
+	if spec := l.Subagents.spawnSpec(); t.spawn == nil || t.spawn.Spec() != spec {
+		t.spawn = ownTool(spec, l.spawn)
 	}
 	if t.status == nil {
-		t.status = &ownTool{statusSpec, l.subagentStatus}
+		t.status = ownTool(statusSpec, l.subagentStatus)
 	}
 	return []plugins.Tool{t.spawn, t.status}
-}
-
-// ownTool is a tool that is a method of the loop's.
-type ownTool struct {
-	spec   abi.ToolSpec
-	invoke func(context.Context, plugins.Call) (plugins.Output, error)
-}
-
-func (t *ownTool) Spec() abi.ToolSpec { return t.spec }
-func (t *ownTool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, error) {
-	return t.invoke(ctx, call)
 }
 
 // spawnSpec describes the tool. What a subagent does may be anything, so its effect is write: it is
@@ -165,17 +154,16 @@ var statusSpec = abi.ToolSpec{
 	Name: SubagentStatus,
 	Description: "Tells what became of a subagent in the background: running, completed with its " +
 		"output, or failed with an error. An end is told once.",
-	InputSchema: `{"type":"object","additionalProperties":false,"required":["id"],` +
-		`"properties":{"id":{"type":"string","description":"as ` + SpawnSubagent + ` gave it"}}}`,
-	Effect: abi.EffectWrite,
+	InputSchema: object(`"id":{"type":"string","description":"as `+SpawnSubagent+` gave it"}`, `"id"`),
+	Effect:      abi.EffectWrite,
+}
+
+type subagentID struct {
+	ID string `json:"id"`
 }
 
 // spawn carries out SpawnSubagent. What is not allowed is refused before anything is taken.
-func (l *Loop) spawn(ctx context.Context, call plugins.Call) (plugins.Output, error) {
-	var req subagents.Request
-	if err := json.Unmarshal(call.Input, &req); err != nil {
-		return plugins.Output{}, NewInvalidArguments(SpawnSubagent, err.Error())
-	}
+func (l *Loop) spawn(ctx context.Context, req subagents.Request) (plugins.Output, error) {
 	rules := l.Subagents.rules()
 	def, err := rules.Check(l.tree.depth+1, &req)
 	if wrong, ok := err.(*subagents.RequestError); ok {
@@ -247,11 +235,7 @@ func (l *Loop) closeSubagents() error {
 }
 
 // subagentStatus carries out SubagentStatus.
-func (l *Loop) subagentStatus(ctx context.Context, call plugins.Call) (plugins.Output, error) {
-	var in struct{ ID string }
-	if err := json.Unmarshal(call.Input, &in); err != nil {
-		return plugins.Output{}, NewInvalidArguments(SubagentStatus, err.Error())
-	}
+func (l *Loop) subagentStatus(ctx context.Context, in subagentID) (plugins.Output, error) {
 	status, err := l.tree.table.Take(in.ID)
 	if err != nil {
 		return plugins.Output{}, err

@@ -19,7 +19,7 @@ type tree struct {
 	depth  int                    // 0 at the top
 	offers func(tool string) bool // of the loop's own tools; nil: all
 
-	spawn, status *ownTool
+	spawn, status plugins.Tool
 	table         subagents.Table
 	inbox         subagents.Inbox // what happens to subagents
 	questions     chan question   // of subagents in the foreground, for the run's goroutine

@@ -13,7 +13,7 @@ import (
 const (
 	DefaultMaxConcurrent = 4
 	MaxOutput            = 16 << 20 // bytes that are captured of one job
-	MaxEnded             = 32       // jobs that have ended and were not asked about since; see End.Fatal
+	MaxEnded             = 32       // jobs that have ended and were not asked about since
 
 	maxChanges = 1000
 )
@@ -138,6 +138,7 @@ func (t *Table) finish(j *Job, end End) {
 	}
 	t.changed(j)
 	if t.ended = append(t.ended, j); len(t.ended) > MaxEnded {
+		// One that nobody has to be told of makes room.
 		i := slices.IndexFunc(t.ended, func(j *Job) bool { return !j.end.Fatal })
 		if i < 0 {
 			i = MaxEnded // the faults that came first tell why

@@ -62,7 +62,9 @@ func (t *Table) End(s Status) {
 	t.all[s.ID] = s
 	delete(t.stops, s.ID)
 	if t.ended = append(t.ended, s.ID); len(t.ended) > MaxKept {
-		i := slices.IndexFunc(t.ended, func(id string) bool { return !t.all[id].Fatal || t.all[id].Told })
+		i := slices.IndexFunc(t.ended, func(id string) bool {
+			return !t.all[id].Fatal || t.all[id].Told
+		})
 		if i < 0 {
 			i = MaxKept
 		}
