@@ -27,8 +27,8 @@ type Approval struct {
 	// mode. Allow spares the question, but for Untrusted.
 	Rule func(Question) Verdict
 
-	// Ask asks a person. Calls are asked about one at a time, those of subagents in the background
-	// from other goroutines than Run's. Nil: what would be asked is denied. An error ends the run.
+	// Ask asks a person. Calls are asked about one at a time, those of jobs and of subagents in the
+	// background from other goroutines than Run's. Nil: what would be asked is denied. An error ends the run.
 	Ask func(ctx context.Context, q Question) (Answer, error)
 
 	// Subject is what an answer for the session is about, beside the tool; nil: the very arguments.

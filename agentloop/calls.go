@@ -16,6 +16,10 @@ import (
 // maxSideBySide is how many calls run at once when Loop.Parallel is set.
 const maxSideBySide = 8
 
+// MaxCalls is how many calls of one message of the model's are made. Those past it are not run, and
+// the model is told so.
+const MaxCalls = 128
+
 // What a model makes up comes back with each request and is recorded, so there is an end to it.
 const (
 	maxID   = 16 << 10 // bytes; there are servers that keep what they need in the ids of calls
@@ -52,6 +56,7 @@ func (r *run) take(reply *message.Message) {
 	reply.Calls = slices.Clone(reply.Calls) // the model's own may be shared with others
 	r.rest = make([]*call, len(reply.Calls))
 	seen := map[string]bool{}
+	r.last = l.calls + MaxCalls
 	for i := range r.rest {
 		l.calls++
 		id, name := &reply.Calls[i].ID, &reply.Calls[i].Name
@@ -135,6 +140,11 @@ func (r *run) begin(ctx context.Context, group []*call) {
 	for _, c := range group {
 		if ctx.Err() != nil {
 			return
+		}
+		if c.position > r.last {
+			c.err = &DeniedError{c.Name, fmt.Sprintf("it is one of more than %d calls at once; what is "+
+				"still needed of these can be called next", MaxCalls)}
+			continue
 		}
 		if c.err = r.admit(ctx, c); c.err != nil {
 			if c.again {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -155,4 +156,48 @@ func TestToolsChange(t *testing.T) {
 	if have := results(loop.History())[1]; have.Outcome != message.OK {
 		t.Errorf("the new tool: %+v", have)
 	}
+}
+
+// TestMaxCalls pins the edge: so many calls of one message are made, and the model is told of those
+// past it that they were not.
+func TestMaxCalls(t *testing.T) {
+	for _, parallel := range []bool{false, true} {
+		calls := slices.Repeat([]message.Call{call("", "f", "")}, agentloop.MaxCalls+2)
+		spy := reads("f", nil)
+		loop := &agentloop.Loop{Tools: registry(t, spy), Parallel: parallel,
+			Model: looptest.NewModel(looptest.Call(calls...), looptest.Call(calls[:1]...),
+				looptest.Say("ok"))}
+		end(t, loop.Run(t.Context(), user("go")))
+		isValid(t, loop.History())
+		if n := len(spy.Calls()); n != agentloop.MaxCalls+1 {
+			t.Errorf("%d calls were made", n)
+		}
+		for i, r := range results(loop.History()) {
+			past := i == agentloop.MaxCalls || i == agentloop.MaxCalls+1
+			if past != (r.Code == "denied") || past && r.Text != `tool "f" was not run, the call is denied: `+
+				`it is one of more than 128 calls at once; what is still needed of these can be called next` {
+				t.Errorf("call %d: %+v", i+1, r)
+			}
+		}
+	}
+}
+
+// TestMaxCallsAgain pins that calls which another process left open count as those of their message.
+func TestMaxCallsAgain(t *testing.T) {
+	var calls []message.Call
+	for i := range agentloop.MaxCalls + 2 {
+		calls = append(calls, call(fmt.Sprint("c", i), "f", ""))
+	}
+	tools := &ledgered{}
+	loop := &agentloop.Loop{ID: "r", Tools: tools, Model: looptest.NewModel(looptest.Say("ok"))}
+	history := []message.Message{user("go"), {Role: message.Assistant, Calls: calls},
+		{Role: message.Tool, Result: &message.Result{CallID: "c0", Outcome: message.OK}}}
+	if err := loop.Restore(history); err != nil {
+		t.Fatal(err)
+	}
+	end(t, loop.Run(t.Context()))
+	if n := len(tools.made); n != agentloop.MaxCalls-1 {
+		t.Errorf("%d calls were made", n)
+	}
+	isValid(t, loop.History())
 }

@@ -61,6 +61,9 @@ func checkSaid(said []message.Message) error {
 		if said[i].Text == "" {
 			return wrong(i, "it says nothing")
 		}
+		if err := checkSize(&said[i], MaxMessage); err != nil {
+			return wrong(i, "%v", err)
+		}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@
 //	hook         may change the arguments, or deny
 //	permission   by rules, mode, a person     else denied
 //	tool         Tools.Call
-//	cut          a long output keeps head and tail; read_more gives the rest (not with a Reduction)
+//	cut          a long output keeps head and tail; read_more gives the rest (see MaxOutput)
 //	hook         may change the result
 //
 // Then the result is recorded and told to the model, be it good or bad: [FeedsModel] tells the

@@ -112,7 +112,9 @@ func (b *background) exec(ctx context.Context, in jobInput) (plugins.Output, err
 	s, err := b.table.Start(ctx, c.Name, func(ctx context.Context, j *jobs.Job) jobs.End {
 		listen(&request, j)
 		result, err := tools.Call(ctx, request)
-		return endOf(result, err)
+		end := endOf(result, err)
+		end.Call = c.Call
+		return end
 	})
 	if err != nil {
 		return plugins.Output{}, asItIs(err)
@@ -164,12 +166,12 @@ var levelNames = [...]string{abi.LevelDebug: "debug", abi.LevelInfo: "info",
 func endOf(result plugins.Result, err error) jobs.End {
 	if err == nil {
 		value := result.Value
-		if result.Content != nil {
+		if result.Content != nil || len(value) > 0 && !json.Valid(value) {
 			value = encode(text(result.Output))
 		}
 		return jobs.End{Code: new(0), Result: value}
 	}
-	end := jobs.End{Err: err}
+	end := jobs.End{Err: err, Fatal: !FeedsModel(err)}
 	type exited interface {
 		error
 		ExitCode() int // -1: a signal ended it
@@ -190,7 +192,7 @@ func isFatal(s jobs.Status) bool {
 }
 
 // told is a status as the model reads it.
-func (b *background) told(s jobs.Status, err error) (plugins.Output, error) {
+func (b *background) told(ctx context.Context, s jobs.Status, err error) (plugins.Output, error) {
 	switch {
 	case err != nil:
 		return plugins.Output{}, asItIs(err)
@@ -208,7 +210,42 @@ func (b *background) told(s jobs.Status, err error) (plugins.Output, error) {
 	case s.Err != nil:
 		r.Error = &jobError{Code(s.Err), plugins.CauseOf(s.Err), plugins.ModelText(s.Err)}
 	}
+	if s.State == jobs.Exited {
+		if err := b.hook(ctx, &s, &r); err != nil {
+			return plugins.Output{}, asItIs(err)
+		}
+	}
 	return report(r)
+}
+
+// hook has the hook after a tool look at what a job's call gave, as if that had been called by
+// itself: what it keeps from the model of a tool must not come in another way.
+func (b *background) hook(ctx context.Context, s *jobs.Status, r *jobReport) error {
+	hook := b.loop.Hooks.AfterTool
+	if hook == nil {
+		return nil
+	}
+	c := s.Call
+	c.Name = s.Tool
+	was := text(plugins.Output{Value: s.Result})
+	res := message.Result{CallID: c.ID, Name: c.Name, Outcome: message.OK, Text: was}
+	if r.Error != nil {
+		res.Outcome, res.Text, res.Code, res.Cause = message.Error, r.Error.Text, r.Error.Code,
+			r.Error.Cause
+	}
+	if err := hook(ctx, c, &res); err != nil {
+		return hookError(ctx, "hook after a tool", err)
+	}
+	switch {
+	case r.Error != nil:
+		r.Error.Text = res.Text
+	case res.Text == was:
+	case was == string(s.Result) && json.Valid([]byte(res.Text)): // it is no string's own text
+		r.Result = json.RawMessage(res.Text)
+	default:
+		r.Result = encode(res.Text)
+	}
+	return nil
 }
 
 // jobOf is a job as an event has it.
@@ -216,12 +253,20 @@ func jobOf(s jobs.Status) message.Job {
 	return message.Job{ID: s.ID, Tool: s.Tool, State: string(s.State), Code: s.Code}
 }
 
-// tellJobs tells who listens which jobs have begun and ended since the last time.
-func (r *run) tellJobs() {
-	if b := r.loop.background; b != nil {
+// jobChanges lists which jobs have begun and ended since the last time.
+func (l *Loop) jobChanges() (list []message.Job) {
+	if b := l.background; b != nil {
 		for _, s := range b.table.Changes() {
-			r.emit(message.Event{Kind: message.JobChanged, Job: new(jobOf(s))})
+			list = append(list, jobOf(s))
 		}
+	}
+	return list
+}
+
+// tellJobs tells who listens what has become of jobs.
+func (r *run) tellJobs() {
+	for _, job := range r.loop.jobChanges() {
+		r.emit(message.Event{Kind: message.JobChanged, Job: &job})
 	}
 }
 

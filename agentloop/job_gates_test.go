@@ -158,3 +158,77 @@ func TestJobGateErrors(t *testing.T) {
 		isValid(t, loop.History())
 	}
 }
+
+// TestJobResultHook pins that the hook after a tool has the last word on what a job's call gave, and
+// is shown the call as it ran; and that nothing gets past one that fails.
+func TestJobResultHook(t *testing.T) {
+	broken := errors.New("no scanner")
+	hide := func(r *message.Result) error {
+		r.Text = strings.ReplaceAll(r.Text, "hunter2", "***")
+		return nil
+	}
+	becomes := func(text string) func(*message.Result) error {
+		return func(r *message.Result) error {
+			r.Text = text
+			return nil
+		}
+	}
+	for name, tt := range map[string]struct {
+		reply        reply
+		hook         func(*message.Result) error
+		shown        string // to the hook
+		result, text string // of the job: what it gave, or the text of its error
+	}{
+		"a string":     {gives(`"it is hunter2"`), hide, "it is hunter2", `"it is ***"`, ""},
+		"an object":    {gives(`{"pw":"hunter2"}`), hide, `{"pw":"hunter2"}`, `{"pw":"***"}`, ""},
+		"left alone":   {gives(`{"n": 1}`), hide, `{"n": 1}`, `{"n":1}`, ""},
+		"1 as a text":  {gives(`"2"`), becomes("1"), "2", `"1"`, ""},
+		"no JSON left": {gives(`[1]`), becomes("gone"), "[1]", `"gone"`, ""},
+		"an error": {fails(errors.New("hunter2 is wrong")), hide, `tool "f" failed: it reported: "hunter2 is wrong"; ` +
+			`its effect may or may not have happened`, "", `tool "f" failed: it reported: "*** is wrong"; ` +
+			`its effect may or may not have happened`},
+		"fails": {gives(`"it is hunter2"`), func(*message.Result) error { return broken }, "it is hunter2",
+			"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loop := withJobs(t, &agentloop.Loop{Tools: registry(t, writes("f", tt.reply))})
+			seen := 0
+			loop.Hooks = agentloop.Hooks{
+				BeforeTool: func(_ context.Context, c *message.Call) error {
+					if c.Name == "f" {
+						c.Arguments = `{"n":7}`
+					}
+					return nil
+				},
+				AfterTool: func(_ context.Context, c message.Call, r *message.Result) error {
+					if c.Name != "f" {
+						return nil
+					}
+					seen++
+					if c.Arguments != `{"n":7}` || r.Name != "f" || r.CallID != c.ID || r.Text != tt.shown {
+						t.Errorf("it is shown %+v of %+v", r, c)
+					}
+					return tt.hook(r)
+				}}
+			id := begins(t, loop, "f", "{}")
+			loop.Model = looptest.NewModel(looptest.Call(
+				call("c", "background_status", `{"id":"`+id+`","wait_seconds":60}`)), looptest.Say("ok"))
+			_, err := drain(loop.Run(t.Context(), user("go")))
+			list := results(loop.History())
+			last := list[len(list)-1]
+			if strings.Contains(last.Text, "hunter2") || seen != 1 {
+				t.Errorf("after %d looks: %+v", seen, last)
+			}
+			if name == "fails" {
+				if !errors.Is(err, broken) || agentloop.Code(err) != "other" {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			have := read(t, last)
+			if err != nil || string(have.Result) != tt.result || have.Error.Text != tt.text {
+				t.Errorf("%v: %+v", err, have)
+			}
+		})
+	}
+}

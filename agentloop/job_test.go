@@ -228,6 +228,18 @@ func TestJobContent(t *testing.T) {
 	}
 }
 
+// TestJobText pins that a value that is no JSON, as tools of the caller's own may give, is told as
+// the text it is.
+func TestJobText(t *testing.T) {
+	loop := withJobs(t, &agentloop.Loop{Tools: toolsFunc(
+		func(context.Context, plugins.Call) (plugins.Result, error) {
+			return plugins.Result{Output: plugins.Output{Value: []byte("plain words")}}, nil
+		})})
+	if s := finishes(t, loop, begins(t, loop, "f", "{}")); string(s.Result) != `"plain words"` {
+		t.Errorf("%s", s.Result)
+	}
+}
+
 // TestJobOutputIsCut pins that a long status is an output like others: cut, and to be read on.
 func TestJobOutputIsCut(t *testing.T) {
 	f := reads("f", func(_ context.Context, c plugins.Call) (plugins.Output, error) {

@@ -56,6 +56,7 @@ type jobError struct {
 	Text  string `json:"text"`
 }
 
+// report is what one of the loop's own tools gives.
 func report(v any) (plugins.Output, error) { return plugins.Output{Value: encode(v)}, nil }
 
 // encode is JSON for a model, without the escapes that pages need.
@@ -94,25 +95,20 @@ const idProperty = `"id":{"type":"string","description":"the id of the job"}`
 
 func jobTool[In any](name string, effect abi.Effect, description, properties, required string,
 	f func(context.Context, In) (plugins.Output, error)) plugins.Tool {
-	t, err := plugins.Func(abi.ToolSpec{Name: name, Description: description, Effect: effect,
-		InputSchema: `{"type":"object","additionalProperties":false,"required":[` + required +
-			`],"properties":{` + properties + `}}`}, f)
-	if err != nil {
-		panic(err) // its schema is a constant
-	}
-	return t
+	return ownTool(abi.ToolSpec{Name: name, Description: description, Effect: effect,
+		InputSchema: object(properties, required)}, f)
 }
 
 func (b *background) status(ctx context.Context, in jobID) (plugins.Output, error) {
-	return b.told(b.find(ctx, in.ID, func() (jobs.Status, error) {
+	s, err := b.find(ctx, in.ID, func() (jobs.Status, error) {
 		return b.table.Status(ctx, in.ID, time.Duration(in.Wait*float64(time.Second)))
-	}))
+	})
+	return b.told(ctx, s, err)
 }
 
 func (b *background) kill(ctx context.Context, in jobID) (plugins.Output, error) {
-	return b.told(b.find(ctx, in.ID, func() (jobs.Status, error) {
-		return b.table.Kill(ctx, in.ID)
-	}))
+	s, err := b.find(ctx, in.ID, func() (jobs.Status, error) { return b.table.Kill(ctx, in.ID) })
+	return b.told(ctx, s, err)
 }
 
 func (b *background) list(ctx context.Context, _ struct{}) (plugins.Output, error) {

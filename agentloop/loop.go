@@ -49,7 +49,9 @@ type Hooks struct {
 	BeforeTool func(ctx context.Context, call *message.Call) error
 
 	// AfterTool may change a result's text before it is recorded and the model sees it. A long
-	// output has been cut by then; what the model reads on of it comes as a result of its own.
+	// output has been cut by then; what the model reads on of it comes as a result of its own. What a
+	// background job gives comes twice: as the result of the call that the job is, not cut, and in
+	// that of background_status, with what the tool has printed.
 	AfterTool func(ctx context.Context, call message.Call, result *message.Result) error
 }
 
@@ -68,7 +70,7 @@ type Loop struct {
 	ModelName    string // in errors, and on messages that do not name their model
 	ContextLimit int    // tokens; what would not fit is not sent; 0: no guard
 	Parallel     bool   // calls next to one another of tools that only read run side by side
-	OutputCap    int    // bytes of an output that the model is shown; 0: excerpt.DefaultMax; -1: all
+	OutputCap    int    // bytes of an output that the model is shown; 0: excerpt.DefaultMax; -1: MaxOutput
 
 	Reduction *Reduction // has the model shown less of a long history; nil: all of it
 
@@ -99,6 +101,7 @@ type Loop struct {
 
 	reducing   bool       // a view that fits is being looked for
 	reductions reduce.Log // of the history as the model is shown it; under mu
+	forReduced []plugins.Tool
 
 	mu      sync.Mutex
 	history []message.Message
@@ -184,7 +187,7 @@ func (l *Loop) Restore(history []message.Message) error {
 		}
 	}
 	l.open, l.unheard = nil, nil
-	here := l.tree.table.Running()
+	here := slices.Concat(l.tree.table.Running(), l.tree.waiting())
 	l.lost = slices.DeleteFunc(leftJobs(history), func(j lostJob) bool {
 		return l.background.has(j.id) || slices.Contains(here, j.id)
 	})
@@ -259,7 +262,7 @@ func (l *Loop) configure() error {
 			}
 		}
 	}
-	l.outputs.Max = max(l.OutputCap, 0)
+	l.outputs.Max = l.outputMax()
 	l.keepJobs()
 	l.join()
 	return nil

@@ -32,6 +32,16 @@ func unanswered(history []message.Message) []message.Call {
 	return nil
 }
 
+// lastTurn is how many calls the last message has that has any.
+func lastTurn(history []message.Message) int {
+	for i := len(history) - 1; i >= 0; i-- {
+		if n := len(history[i].Calls); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
 // placeholders are results of calls that are still to be made.
 func placeholders(calls []message.Call) (list []message.Message) {
 	for _, c := range calls {
@@ -48,6 +58,7 @@ func (r *run) goOn(ctx context.Context) error {
 		return nil
 	}
 	r.offer.refresh(l)
+	r.last = l.calls - lastTurn(l.history) + MaxCalls
 	for _, c := range l.open {
 		r.rest = append(r.rest, &call{Call: c.Call, position: c.position, again: true,
 			err: errNotRun})

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmagent/wasmagent/agentloop"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/session"
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
@@ -102,21 +103,55 @@ func TestHandleOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestOutputCap pins the edge of the cap and that it can be switched off.
+// TestOutputCap pins the edge of the cap, and that of all outputs where there is none or a larger
+// one.
 func TestOutputCap(t *testing.T) {
+	const most = agentloop.MaxOutput
 	for _, tt := range []struct {
 		cap, size int
+		reduced   bool
 		cut       bool
 	}{
-		{0, 48 << 10, false}, {0, 48<<10 + 1, true}, {2000, 2000, false}, {2000, 2001, true},
-		{-1, 1 << 20, false},
+		{cap: 0, size: 48 << 10}, {cap: 0, size: 48<<10 + 1, cut: true},
+		{cap: 2000, size: 2000}, {cap: 2000, size: 2001, cut: true},
+		{cap: -1, size: most}, {cap: -1, size: most + 1, cut: true},
+		{cap: most + 9, size: most}, {cap: most + 9, size: most + 1, cut: true},
+		{cap: 2000, reduced: true, size: most}, {cap: 2000, reduced: true, size: most + 1, cut: true},
 	} {
 		f := reads("f", gives(`"`+strings.Repeat("a", tt.size)+`"`))
 		loop := &agentloop.Loop{Tools: registry(t, f), OutputCap: tt.cap,
 			Model: looptest.NewModel(looptest.Call(call("a", "f", "")), looptest.Say("ok"))}
+		if tt.reduced {
+			loop.Reduction = &agentloop.Reduction{}
+		}
 		end(t, loop.Run(t.Context(), user("go")))
 		if have := results(loop.History())[0]; (have.Handle != "") != tt.cut {
-			t.Errorf("cap %d, %d bytes: handle %q", tt.cap, tt.size, have.Handle)
+			t.Errorf("cap %d, %d bytes, reduced %v: handle %q", tt.cap, tt.size, tt.reduced, have.Handle)
 		}
+	}
+}
+
+// TestWorstOutput pins that what a tool says can always be recorded: an output whose every byte takes
+// six in a session would else end this run and each later one.
+func TestWorstOutput(t *testing.T) {
+	dir, err := session.OpenDir(t.TempDir(), &session.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	s, err := dir.Create("worst", "", session.Meta{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	f := reads("f", func(context.Context, plugins.Call) (plugins.Output, error) {
+		worst := strings.Repeat("\x01", 2*agentloop.MaxOutput)
+		return plugins.Output{Content: []abi.Block{{Type: "text", Text: worst}}}, nil
+	})
+	loop := &agentloop.Loop{Tools: registry(t, f), Store: s, Reduction: &agentloop.Reduction{},
+		Model: looptest.NewModel(looptest.Call(call("a", "f", "")), looptest.Say("ok"))}
+	end(t, loop.Run(t.Context(), user("go")))
+	if kept := s.Messages(); len(kept) != 4 {
+		t.Errorf("%d messages are stored", len(kept))
 	}
 }

@@ -1,8 +1,10 @@
 package agentloop
 
 import (
+	"context"
 	"slices"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/plugins/excerpt"
 )
@@ -12,6 +14,22 @@ import (
 var ownNames = []string{excerpt.Name, expandName, searchName,
 	BackgroundExec, BackgroundStatus, BackgroundList, BackgroundKill,
 	SpawnSubagent, SubagentStatus}
+
+// ownTool makes a tool of the loop's own.
+func ownTool[In any](spec abi.ToolSpec,
+	f func(context.Context, In) (plugins.Output, error)) plugins.Tool {
+	t, err := plugins.Func(spec, f)
+	if err != nil {
+		panic(err) // it has its schema
+	}
+	return t
+}
+
+// object is the schema of arguments with these properties, of which some are required.
+func object(properties, required string) string {
+	return `{"type":"object","additionalProperties":false,"required":[` + required +
+		`],"properties":{` + properties + `}}`
+}
 
 // ownTools are the tools of the loop's own that are of use now.
 func (l *Loop) ownTools() (list []plugins.Tool) {

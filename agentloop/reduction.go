@@ -12,7 +12,7 @@ import (
 
 // Reduction has the model shown a view of a long conversation in which what is long or old has
 // given way to stubs: package reduce tells how. History, and what the store has, stay whole, and
-// outputs are not cut. What would not fit into the context is reduced further before it is refused.
+// outputs of up to MaxOutput are not cut. What would not fit into the context is reduced further before it is refused.
 // Each new stub is a warning. Once there is one, the model has the tools expand_reduction and
 // sidecar_search.
 type Reduction struct {

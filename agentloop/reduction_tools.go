@@ -2,7 +2,6 @@ package agentloop
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/wasmagent/wasmagent/abi"
@@ -17,40 +16,36 @@ const (
 	searchName = "sidecar_search"
 )
 
-// reductionTools are those of use while something is reduced.
+// reductionTools are those of use while something is reduced. They are made once.
 func (l *Loop) reductionTools() []plugins.Tool {
 	if l.Reduction == nil || !l.reducing && len(l.reductions) == 0 {
 		return nil
 	}
-	return []plugins.Tool{expandTool{l}, searchTool{l}}
+	if l.forReduced == nil {
+		l.forReduced = []plugins.Tool{ownTool(expandSpec, l.expand), ownTool(searchSpec, l.search)}
+	}
+	return l.forReduced
 }
 
 // recorded is the history and the log as they are now.
 func (l *Loop) recorded() ([]message.Message, reduce.Log) { return l.History(), l.Reductions() }
 
-type expandTool struct{ loop *Loop }
-
 var expandSpec = abi.ToolSpec{
 	Name: expandName,
 	Description: "Shows what stands behind a line of the form [reduced KIND ID: …], by its ID, in " +
 		"full. What is long comes in pages: the last line tells the offset of the next one.",
-	InputSchema: `{"type":"object","additionalProperties":false,"required":["id"],"properties":{` +
-		`"id":{"type":"string","description":"such as r0001-5e1f"},` +
-		`"offset":{"type":"integer","minimum":0,"description":"the byte to begin at"}}}`,
+	InputSchema: object(`"id":{"type":"string","description":"such as r0001-5e1f"},`+
+		`"offset":{"type":"integer","minimum":0,"description":"the byte to begin at"}`, `"id"`),
 	Effect: abi.EffectRead,
 }
 
-func (expandTool) Spec() abi.ToolSpec { return expandSpec }
+type expandInput struct {
+	ID     string `json:"id"`
+	Offset uint64 `json:"offset"`
+}
 
-func (t expandTool) Invoke(_ context.Context, call plugins.Call) (plugins.Output, error) {
-	var in struct {
-		ID     string
-		Offset uint64
-	}
-	if err := json.Unmarshal(call.Input, &in); err != nil {
-		return plugins.Output{}, NewInvalidArguments(expandName, err.Error())
-	}
-	list, log := t.loop.recorded()
+func (l *Loop) expand(_ context.Context, in expandInput) (plugins.Output, error) {
+	list, log := l.recorded()
 	text, err := reduce.InvertOne(list, log, in.ID)
 	if err != nil {
 		return plugins.Output{}, lastingError{err}
@@ -68,26 +63,21 @@ func (t expandTool) Invoke(_ context.Context, call plugins.Call) (plugins.Output
 		{Type: "text", Text: where}}}, nil
 }
 
-type searchTool struct{ loop *Loop }
-
 var searchSpec = abi.ToolSpec{
 	Name: searchName,
 	Description: "Finds a text in all that stands behind lines of the form [reduced KIND ID: …]. " +
 		"Each place has the ID and the offset to read on at with " + expandName + ".",
-	InputSchema: `{"type":"object","additionalProperties":false,"required":["text"],"properties":{` +
-		`"text":{"type":"string","minLength":1,"maxLength":256,"description":"to find as it is; ` +
-		`large and small letters are the same"}}}`,
+	InputSchema: object(`"text":{"type":"string","minLength":1,"maxLength":256,`+
+		`"description":"to find as it is; large and small letters are the same"}`, `"text"`),
 	Effect: abi.EffectRead,
 }
 
-func (searchTool) Spec() abi.ToolSpec { return searchSpec }
+type searchInput struct {
+	Text string `json:"text"`
+}
 
-func (t searchTool) Invoke(_ context.Context, call plugins.Call) (plugins.Output, error) {
-	var in struct{ Text string }
-	if err := json.Unmarshal(call.Input, &in); err != nil {
-		return plugins.Output{}, NewInvalidArguments(searchName, err.Error())
-	}
-	list, log := t.loop.recorded()
+func (l *Loop) search(_ context.Context, in searchInput) (plugins.Output, error) {
+	list, log := l.recorded()
 	var out struct {
 		Places []reduce.Hit `json:"places"`
 		More   bool         `json:"more,omitempty"`
@@ -96,8 +86,7 @@ func (t searchTool) Invoke(_ context.Context, call plugins.Call) (plugins.Output
 	if out.Places == nil {
 		out.Places = []reduce.Hit{}
 	}
-	value, err := json.Marshal(out)
-	return plugins.Output{Value: value}, err
+	return report(out)
 }
 
 // lastingError is a tool's failure that trying again cannot help, with its cause.

@@ -11,6 +11,19 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
+// MaxOutput is how many bytes of an output are recorded at most: with an OutputCap of -1 or more,
+// and with a Reduction, for which OutputCap does not count. As JSON they may become six times as
+// many, and still have to fit into a line of a session.
+const MaxOutput = 4 << 20
+
+// outputMax is how many bytes of an output are recorded, 0 for the default.
+func (l *Loop) outputMax() int {
+	if l.OutputCap < 0 || l.Reduction != nil {
+		return MaxOutput
+	}
+	return min(l.OutputCap, MaxOutput)
+}
+
 // settle makes a call's result and records it. The error ends the run.
 func (r *run) settle(ctx context.Context, c *call) error {
 	l := r.loop
@@ -54,10 +67,8 @@ func (r *run) result(c *call) message.Result {
 	case c.err == nil:
 		_ = l.repeats.Text(c.Name, nil)
 		res.Outcome, res.Text = message.OK, text(c.out)
-		if l.OutputCap >= 0 && l.Reduction == nil {
-			e := l.outputs.Cut(res.Text)
-			res.Text, res.Handle, res.Bytes = e.Text, e.Handle, e.Bytes
-		}
+		e := l.outputs.Cut(res.Text)
+		res.Text, res.Handle, res.Bytes = e.Text, e.Handle, e.Bytes
 		return res
 	case c.again && !c.started: // now it was not called, but what of the last time?
 		res.Outcome, res.Text = message.Unknown, interrupted(c.Name)

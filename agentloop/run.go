@@ -20,6 +20,7 @@ type run struct {
 	failing streak
 
 	rest []*call // of the model's last message: those without a result
+	last int     // position of the last call of that message that may be made
 	work sync.WaitGroup
 }
 
@@ -117,6 +118,9 @@ func (r *run) turn(ctx context.Context) (message.Message, error) {
 		return message.Message{}, err
 	}
 	usage := r.loop.account(&req, &reply)
+	if err := checkSize(&reply, MaxMessage); err != nil {
+		return message.Message{}, &DecodeError{Err: err}
+	}
 	r.take(&reply)
 	if err := r.loop.add(ctx, reply); err != nil {
 		return message.Message{}, err

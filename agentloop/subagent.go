@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 	"github.com/wasmagent/wasmagent/agentloop/subagents"
 	"github.com/wasmagent/wasmagent/plugins"
 )
@@ -57,6 +58,11 @@ type Record struct {
 	Store   Store
 	History []message.Message // what the Store has, as Loop.Restore takes it
 	Close   func() error      // when the subagent has ended; nil: nothing to do
+
+	// Where the loop has a Reduction: the log of what the subagent's model was shown less of the
+	// History, and what is given that log when it has changed, as Reduction.Save is.
+	Reductions reduce.Log
+	Save       func(ctx context.Context, log reduce.Log) error
 }
 
 func (s *Subagents) rules() subagents.Rules {
@@ -108,24 +114,13 @@ func (l *Loop) subagentTools() []plugins.Tool {
 	if l.Subagents == nil || t.offers != nil && !t.offers(SpawnSubagent) {
 		return nil
 	}
-	if spec := l.Subagents.spawnSpec(); t.spawn == nil || t.spawn.spec != spec {
-		t.spawn = &ownTool{spec, l.spawn}
+	if spec := l.Subagents.spawnSpec(); t.spawn == nil || t.spawn.Spec() != spec {
+		t.spawn = ownTool(spec, l.spawn)
 	}
 	if t.status == nil {
-		t.status = &ownTool{statusSpec, l.subagentStatus}
+		t.status = ownTool(statusSpec, l.subagentStatus)
 	}
 	return []plugins.Tool{t.spawn, t.status}
-}
-
-// ownTool is a tool that is a method of the loop's.
-type ownTool struct {
-	spec   abi.ToolSpec
-	invoke func(context.Context, plugins.Call) (plugins.Output, error)
-}
-
-func (t *ownTool) Spec() abi.ToolSpec { return t.spec }
-func (t *ownTool) Invoke(ctx context.Context, call plugins.Call) (plugins.Output, error) {
-	return t.invoke(ctx, call)
 }
 
 // spawnSpec describes the tool. What a subagent does may be anything, so its effect is write: it is
@@ -159,17 +154,16 @@ var statusSpec = abi.ToolSpec{
 	Name: SubagentStatus,
 	Description: "Tells what became of a subagent in the background: running, completed with its " +
 		"output, or failed with an error. An end is told once.",
-	InputSchema: `{"type":"object","additionalProperties":false,"required":["id"],` +
-		`"properties":{"id":{"type":"string","description":"as ` + SpawnSubagent + ` gave it"}}}`,
-	Effect: abi.EffectWrite,
+	InputSchema: object(`"id":{"type":"string","description":"as `+SpawnSubagent+` gave it"}`, `"id"`),
+	Effect:      abi.EffectWrite,
+}
+
+type subagentID struct {
+	ID string `json:"id"`
 }
 
 // spawn carries out SpawnSubagent. What is not allowed is refused before anything is taken.
-func (l *Loop) spawn(ctx context.Context, call plugins.Call) (plugins.Output, error) {
-	var req subagents.Request
-	if err := json.Unmarshal(call.Input, &req); err != nil {
-		return plugins.Output{}, NewInvalidArguments(SpawnSubagent, err.Error())
-	}
+func (l *Loop) spawn(ctx context.Context, req subagents.Request) (plugins.Output, error) {
 	rules := l.Subagents.rules()
 	def, err := rules.Check(l.tree.depth+1, &req)
 	if wrong, ok := err.(*subagents.RequestError); ok {
@@ -195,17 +189,17 @@ func (l *Loop) spawn(ctx context.Context, call plugins.Call) (plugins.Output, er
 	held = false // work gives it back
 	child.tell(message.Event{Kind: message.AgentStarted, Text: req.Task})
 	if req.Background {
-		return l.spawnBackground(ctx, child), nil
+		return l.spawnBackground(ctx, child)
 	}
 	answer, err := child.work(ctx, func(string, error) { gauge.Release() })
 	if err != nil {
 		return plugins.Output{}, child.asToolError(ctx, err)
 	}
-	return jsonOutput(answer), nil
+	return report(answer)
 }
 
 // spawnBackground has a subagent work on when the run ends, until Close.
-func (l *Loop) spawnBackground(ctx context.Context, child *child) plugins.Output {
+func (l *Loop) spawnBackground(ctx context.Context, child *child) (plugins.Output, error) {
 	id := child.lineage.ID
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := func(answer string, err error) {
@@ -215,11 +209,13 @@ func (l *Loop) spawnBackground(ctx context.Context, child *child) plugins.Output
 		if err != nil {
 			status.State, status.Output, status.Err = subagents.Failed, "", child.named(err)
 			status.Error = abi.CleanText(err.Error(), plugins.MaxModelText)
+			status.Fatal = !failedAtTask(err) && !errors.Is(err, context.Canceled)
+			status.Open = child.keepOpen(err)
 		}
 		l.tree.table.End(status)
 	}
 	l.tree.table.Go(id, stop, func() { _, _ = child.work(ctx, ended) })
-	return jsonOutput(subagents.Status{ID: id, State: subagents.Running})
+	return report(subagents.Status{ID: id, State: subagents.Running})
 }
 
 // RunningSubagents lists the IDs of the subagents that the loop has in the background and that have
@@ -232,10 +228,10 @@ func (l *Loop) closeSubagents() error {
 	var all []error
 	for _, s := range l.tree.table.Close() {
 		switch {
-		case s.Err == nil, failedAtTask(s.Err):
 		case errors.Is(s.Err, context.Canceled):
 			all = append(all, l.findInAgent(context.Background(), s.ID)) // it was cut off
-		default:
+		case s.Fatal:
+			all = append(all, s.Err)
 			all = append(all, s.Err)
 		}
 	}
@@ -243,30 +239,20 @@ func (l *Loop) closeSubagents() error {
 }
 
 // subagentStatus carries out SubagentStatus.
-func (l *Loop) subagentStatus(_ context.Context, call plugins.Call) (plugins.Output, error) {
-	var in struct{ ID string }
-	if err := json.Unmarshal(call.Input, &in); err != nil {
-		return plugins.Output{}, NewInvalidArguments(SubagentStatus, err.Error())
-	}
+func (l *Loop) subagentStatus(ctx context.Context, in subagentID) (plugins.Output, error) {
 	status, err := l.tree.table.Take(in.ID)
 	if err != nil && l.takeLost(in.ID) {
-		return jsonOutput(subagents.Status{ID: in.ID, State: subagents.Failed,
-			Error: "its process ended before it did: it may or may not have done some of its task"}), nil
+		return report(subagents.Status{ID: in.ID, State: subagents.Failed,
+			Error: "its process ended before it did: it may or may not have done some of its task"})
 	}
 	if err != nil {
 		return plugins.Output{}, asItIs(err)
 	}
+	if status.Told {
+		return l.goOnWith(ctx, status.ID)
+	}
 	if status.Err != nil && !failedAtTask(status.Err) {
 		return plugins.Output{}, plugins.HostFault(status.Err)
 	}
-	return jsonOutput(status), nil
-}
-
-// jsonOutput is a string, or a struct of strings, as a tool's output.
-func jsonOutput(v any) plugins.Output {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // strings have a form
-	}
-	return plugins.Output{Value: text}
+	return report(status)
 }

@@ -36,7 +36,7 @@ func actors(top []looptest.Turn, others cast) agentloop.Model {
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		slow := looptest.Say("the answer")
+		slow := looptest.Say("the <answer>")
 		slow.Wait = release
 		sibling := plays(looptest.Call(background("x", "quick"), status("y", "s1")), looptest.Say("ok"))
 		top := []looptest.Turn{
@@ -63,7 +63,7 @@ func TestStatus(t *testing.T) {
 		want := []string{`{"id":"s1","status":"running"}`, `{"id":"s2","status":"running"}`, "ok",
 			`{"id":"s1","status":"running"}`, `{"id":"s2","status":"failed","error":"model: out of ideas"}`,
 			gone("s3.1"), gone("s9"),
-			`{"id":"s1","status":"completed","output":"the answer"}`, gone("s1"), gone("s2")}
+			`{"id":"s1","status":"completed","output":"the <answer>"}`, gone("s1"), gone("s2")}
 		if !slices.Equal(have, want) {
 			t.Errorf("have %q\nwant %q", have, want)
 		}

@@ -16,6 +16,8 @@ import (
 type child struct {
 	loop    *Loop
 	lineage subagents.Lineage
+	def     *subagents.Definition
+	call    *call // that began it
 	parent  *Loop
 	close   func() error // its record; nil: there is none
 }
@@ -44,7 +46,7 @@ func (l *Loop) newChild(ctx context.Context, req *subagents.Request,
 	if req.Background {
 		sub.Approval.Ask = l.askInBackground()
 	}
-	k := &child{loop: sub, parent: l, lineage: subagents.Lineage{
+	k := &child{loop: sub, parent: l, def: def, call: c, lineage: subagents.Lineage{
 		ID: t.agent, Run: sub.ID, Session: l.ID, Parent: l.tree.agent, Call: c.ID, Depth: t.depth,
 		AgentType: req.AgentType, Task: req.Task, Background: req.Background, Time: l.now().UTC(),
 		Model: sub.ModelName,
@@ -102,13 +104,21 @@ func (k *child) open(ctx context.Context) error {
 	if err := k.loop.Restore(record.History); err != nil {
 		return errors.Join(fmt.Errorf("subagent %s: %w", k.lineage.ID, err), k.end())
 	}
+	if k.loop.Reduction == nil {
+		return nil
+	}
+	k.loop.Reduction.Save = record.Save
+	if err := k.loop.RestoreReductions(record.Reductions); err != nil {
+		k.tell(message.Event{Kind: message.Warning,
+			Text: fmt.Sprintf("%v; what the model is shown is reduced anew", err)})
+	}
 	return nil
 }
 
 // end closes a subagent: its own subagents end with it.
 func (k *child) end() error {
 	err := k.loop.Close()
-	for ev, ok := k.loop.tree.inbox.Next(); ok; ev, ok = k.loop.tree.inbox.Next() {
+	for _, ev := range k.loop.Untold() {
 		k.tell(ev)
 	}
 	if k.close != nil {

@@ -77,6 +77,32 @@ func TestDefinition(t *testing.T) {
 	closed(t, loop)
 }
 
+// TestJobsOfASubagent pins that its jobs end with it, and that their ends are told before its own.
+func TestJobsOfASubagent(t *testing.T) {
+	loop := &agentloop.Loop{Tools: registry(t, reads("slow", untilLeft)), Jobs: &jobs.Options{},
+		Subagents: &agentloop.Subagents{},
+		Model: cast{"go": plays(looptest.Call(spawn("a", "begin")), looptest.Say("ok")),
+			"begin": plays(looptest.Call(call("x", agentloop.BackgroundExec, `{"tool":"slow"}`)),
+				looptest.Say("begun"))}}
+	events, err := drain(loop.Run(t.Context(), user("go")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, ev := range events {
+		switch ev.Kind {
+		case message.JobChanged:
+			told = append(told, ev.Agent+" "+ev.Job.State)
+		case message.AgentEnded:
+			told = append(told, ev.Agent+" ended")
+		}
+	}
+	if want := []string{"s1 running", "s1 killed", "s1 ended"}; !slices.Equal(told, want) {
+		t.Errorf("%q", told)
+	}
+	closed(t, loop)
+}
+
 // TestWithoutSpawning pins that a kind of agent whose tools leave it out begins no agents.
 func TestWithoutSpawning(t *testing.T) {
 	lone := plays(looptest.Call(spawn("b", "t")), looptest.Say("alone"))

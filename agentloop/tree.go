@@ -19,14 +19,15 @@ type tree struct {
 	depth  int                    // 0 at the top
 	offers func(tool string) bool // of the loop's own tools; nil: all
 
-	spawn, status *ownTool
+	spawn, status plugins.Tool
 	table         subagents.Table
 	inbox         subagents.Inbox // what happens to subagents
 	questions     chan question   // of subagents in the foreground, for the run's goroutine
 
 	mu   sync.Mutex
-	run  context.Context // of the run at work, whose person can be asked; nil: there is none
-	asks sync.WaitGroup  // of background subagents, to that person
+	open map[string]*child // subagents in the background that wait for a person's word, by their IDs
+	run  context.Context   // of the run at work, whose person can be asked; nil: there is none
+	asks sync.WaitGroup    // of background subagents, to that person
 }
 
 // family is what all agents of a tree have in common.

@@ -35,7 +35,7 @@ var keys = []key{
 		set: put(func(c *Config) *bool { return &c.Core.ParallelToolCalls })},
 	{name: "core.max_iterations", parse: count(1, 10_000), initial: 50, project: lower,
 		set: put(func(c *Config) *int { return &c.Core.MaxIterations })},
-	{name: "core.output_cap", parse: size(1<<10, 16<<20), initial: byteSize(48 << 10), project: lower,
+	{name: "core.output_cap", parse: size(1<<10, 4<<20), initial: byteSize(48 << 10), project: lower,
 		set: func(c *Config, _ string, v any) { c.Core.OutputCap = int64(v.(byteSize)) }},
 	{name: "core.sessions", parse: path, path: true, initial: defaultSessions(),
 		set: put(func(c *Config) *string { return &c.Core.Sessions })},

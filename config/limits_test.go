@@ -40,7 +40,7 @@ func TestValueLimits(t *testing.T) {
 		"a variable":       {"provider.key_env = " + x(200), "provider.key_env = " + x(201)},
 		"a count":          {"core.max_iterations = 10000", "core.max_iterations = 10001"},
 		"a count's least":  {"core.max_iterations = 1", "core.max_iterations = 0"},
-		"a size":           {"core.output_cap = '16 MiB'", "core.output_cap = '16777217 B'"},
+		"a size":           {"core.output_cap = '4 MiB'", "core.output_cap = '4194305 B'"},
 		"a size's least":   {"core.output_cap = '1KiB'", "core.output_cap = '1023B'"},
 		"dollars":          {"budgets.dollars = 1e6", "budgets.dollars = 1_000_000.01"},
 		"a time":           {"budgets.wall_time = '720h'", "budgets.wall_time = '720h1ms'"},

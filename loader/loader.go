@@ -45,9 +45,9 @@ type Options struct {
 	// compiles plugins which are too much for this process. Nil: they are refused.
 	CompileCommand []string
 
-	// Called is told what each guest's call took, however it ended, before the call returns. Nil:
-	// not wanted. Calls that run side by side tell it side by side.
-	Called func(plugin, tool string, took host.CallStats)
+	// Called is told what each guest's call took, however it ended, before the call returns, with
+	// the call's own context. Nil: not wanted. Calls that run side by side tell it side by side.
+	Called func(ctx context.Context, plugin, tool string, took host.CallStats)
 
 	now    func() time.Time  // nil is time.Now; tests set these
 	onRead func(path string) // told of every plugin that is read, side by side
@@ -56,9 +56,9 @@ type Options struct {
 	blind  bool              // no system tells of changes
 }
 
-func (o *Options) called(plugin, tool string, took host.CallStats) {
+func (o *Options) called(ctx context.Context, plugin, tool string, took host.CallStats) {
 	if o != nil && o.Called != nil {
-		o.Called(plugin, tool, took)
+		o.Called(ctx, plugin, tool, took)
 	}
 }
 

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -89,7 +90,7 @@ func TestCalled(t *testing.T) {
 		"trap.wasm": hosttest.Plugin{Name: "trap", Call: hosttest.Trap}.Bytes(),
 	})
 	var told []string
-	opts.Called = func(plugin, tool string, took host.CallStats) {
+	opts.Called = func(_ context.Context, plugin, tool string, took host.CallStats) {
 		told = append(told, plugin+" "+tool)
 		if took.Memory != 64<<10 || took.Time <= 0 {
 			t.Errorf("%+v, want 64 KiB of memory and a time", took)

@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -21,7 +22,7 @@ func retrying(t *testing.T, body hosttest.Body, effect *abi.Effect, limits host.
 	dir := t.TempDir()
 	opts, runs := options(t), new(int)
 	opts.Limits = limits
-	opts.Called = func(string, string, host.CallStats) { *runs++ }
+	opts.Called = func(context.Context, string, string, host.CallStats) { *runs++ }
 	spec := abi.ToolSpec{Name: "pay", Description: "Pays.", Effect: abi.EffectWrite}
 	write(t, dir, map[string][]byte{"pay.wasm": hosttest.Plugin{Name: "pay",
 		Tools: []abi.ToolSpec{spec}, Call: body}.Bytes()})

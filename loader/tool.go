@@ -68,7 +68,7 @@ func (t *tool) invokeOwn(ctx context.Context, module *host.Module, call *plugins
 		Input: input,
 	}
 	reply, took, err := module.Call(ctx, req, obs, b.reply[:0])
-	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
+	t.plugin.opts.called(ctx, t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.callFault(err)
 	}
@@ -81,7 +81,7 @@ func (t *tool) invokeOther(ctx context.Context, module Module, call plugins.Call
 	obs *host.Observer) (plugins.Output, error) {
 	call.Tool = t.own
 	out, took, err := module.Call(ctx, &call, obs)
-	t.plugin.opts.called(t.plugin.Name, t.spec.Name, took)
+	t.plugin.opts.called(ctx, t.plugin.Name, t.spec.Name, took)
 	if err != nil {
 		return plugins.Output{}, t.otherFault(err, &took)
 	}

@@ -87,7 +87,7 @@ func (s *site) open() loader.Plugin {
 		Engine: s.engine, CacheDir: filepath.Join(s.root, "cache"),
 		StateDir: filepath.Join(s.root, "state"), Policies: s.policy(),
 		Logger: slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Called: func(_, _ string, took host.CallStats) {
+		Called: func(_ context.Context, _, _ string, took host.CallStats) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.took = took

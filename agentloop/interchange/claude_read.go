@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/internal/misfit"
 )
 
 // claudeReader reads a file of Claude Code's.
@@ -73,7 +74,7 @@ func (c *claudeReader) readLine(n int) error {
 
 func (c *claudeReader) unknown(n int, err error) error {
 	return c.fail(n, "a message of an unknown shape: %s; take it out of a copy of the file, with the "+
-		"lines that follow from it", misfit(err))
+		"lines that follow from it", misfit.Text(err))
 }
 
 // readTitle takes a title: the last one counts, and a person's before a model's.

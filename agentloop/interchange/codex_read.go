@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/internal/misfit"
 )
 
 // codexReader reads a rollout of Codex's.
@@ -69,7 +70,7 @@ func (c *codexReader) line(n int) error {
 		return nil // kept, like all that is not known
 	}
 	if err != nil {
-		return c.fail(n, "an item of an unknown shape: %s; take it out of a copy of the file", misfit(err))
+		return c.fail(n, "an item of an unknown shape: %s; take it out of a copy of the file", misfit.Text(err))
 	}
 	return nil
 }

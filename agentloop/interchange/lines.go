@@ -4,11 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -122,21 +119,4 @@ func (k *keptLine) text() []byte {
 		return []byte(s)
 	}
 	return k.Line
-}
-
-// misfit tells in which way a value is of another shape than is known, in the words of the file.
-func misfit(err error) string {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if e.Field == "" {
-			return "a " + e.Value + " where it should be something else"
-		}
-		return fmt.Sprintf("the field %q is a %s", e.Field, e.Value)
-	}
-	if text, ok := strings.CutPrefix(err.Error(), "json: "); ok {
-		return text
-	}
-	if _, ok := errors.AsType[*time.ParseError](err); ok || strings.HasPrefix(err.Error(), "Time.") {
-		return "it has a time that is none"
-	}
-	return err.Error()
 }

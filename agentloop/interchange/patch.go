@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
+
+	"github.com/wasmagent/wasmagent/internal/misfit"
 )
 
 // ownField is the field of a line that says what the rest of it cannot.
@@ -78,7 +80,7 @@ func (p patch) over(object patch) patch {
 func (p patch) apply(m *message.Message) error {
 	var changed message.Message
 	if err := json.Unmarshal(encode(p.over(fields(m))), &changed); err != nil {
-		return errors.New(misfit(err))
+		return errors.New(misfit.Text(err))
 	}
 	switch changed.Role {
 	case message.System, message.User, message.Assistant, message.Tool:

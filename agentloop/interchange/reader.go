@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/internal/misfit"
 )
 
 // reader puts a conversation together out of a file's lines.
@@ -139,16 +140,13 @@ func (r *reader) take(c message.Call, after int) (*result, []int) {
 	}
 	r.results[c.ID] = nil
 	r.unanswered++
-	return &result{Message: message.Message{Role: message.Tool, Result: &message.Result{
-		CallID: c.ID, Name: c.Name, Outcome: message.Unknown,
-		Text: "The call was interrupted: the tool may or may not have run.",
-	}}}, nil
+	return &result{Message: message.Interrupted(c, time.Time{})}, nil
 }
 
 func (r *reader) add(m message.Message, p patch, lines, holder []int) error {
 	if p != nil {
 		if err := p.apply(&m); err != nil {
-			return r.fail(lines[0], "the field %q does not fit: %v", ownField, err)
+			return r.fail(lines[0], "the field %q does not fit: %s", ownField, misfit.Text(err))
 		}
 	}
 	r.out.Messages = append(r.out.Messages, m)

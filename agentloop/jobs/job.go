@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/wasmagent/wasmagent/agentloop/message"
 )
 
 // State is what a job is at.
@@ -20,9 +22,11 @@ const (
 
 // End is how a job's work ended.
 type End struct {
+	Call   message.Call    // that the work was, if it was one
 	Code   *int            // nil: it has none, as what crashed
 	Result json.RawMessage // of work that went well
 	Err    error           // of work that did not
+	Fatal  bool            // somebody must be told of Err
 }
 
 // Status is what there is to say of a job. The End is set once it is not running any more.

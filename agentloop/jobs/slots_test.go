@@ -178,3 +178,30 @@ func TestIDs(t *testing.T) {
 		seen[id] = true
 	}
 }
+
+// TestFatalEnds pins that an end which somebody must be told of makes no room for one that nobody
+// must; and that there is an edge to those, too.
+func TestFatalEnds(t *testing.T) {
+	table := New(nil)
+	defer table.Close()
+	bad := End{Err: errGone, Fatal: true}
+	end := func(e End) string {
+		id := start(t, table, func(_ context.Context, j *Job) End {
+			j.Began()
+			return e
+		})
+		ends(table)
+		return id
+	}
+	first := end(bad)
+	plain := end(End{Code: new(0)})
+	for range MaxEnded - 1 {
+		end(bad)
+	}
+	isGone(t, table, plain)
+	late := end(bad)
+	isGone(t, table, late)
+	if s := last(t, table, first); !s.Fatal {
+		t.Errorf("%+v", s)
+	}
+}

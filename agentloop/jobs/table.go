@@ -138,8 +138,12 @@ func (t *Table) finish(j *Job, end End) {
 	}
 	t.changed(j)
 	if t.ended = append(t.ended, j); len(t.ended) > MaxEnded {
-		delete(t.jobs, t.ended[0].id)
-		t.ended = slices.Delete(t.ended, 0, 1)
+		// One that nobody has to be told of makes room.
+		i := slices.IndexFunc(t.ended, func(j *Job) bool { return !j.end.Fatal })
+		if i < 0 {
+			i = MaxEnded // the faults that came first tell why
+		}
+		t.forget(t.ended[i])
 	}
 }
 

@@ -62,6 +62,12 @@ type Result struct {
 	Bytes  int    `json:"bytes,omitempty"`
 }
 
+// Interrupted is the result of a call that has none, and of which nothing more is known.
+func Interrupted(c Call, at time.Time) Message {
+	return Message{Role: Tool, Time: at, Result: &Result{CallID: c.ID, Name: c.Name, Outcome: Unknown,
+		Text: "The call was interrupted: the tool may or may not have run."}}
+}
+
 // Outcome says how a call ended.
 type Outcome string
 

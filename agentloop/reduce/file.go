@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/wasmagent/wasmagent/internal/misfit"
 )
 
 const (
@@ -40,7 +42,7 @@ func Decode(text []byte) (Log, error) {
 	}
 	var f file
 	if err := json.Unmarshal(text, &f); err != nil {
-		return bad("%v", err)
+		return bad("%s", misfit.Text(err))
 	}
 	switch {
 	case f.Format != fileFormat:

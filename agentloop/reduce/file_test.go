@@ -72,7 +72,7 @@ func TestDecode(t *testing.T) {
 			"entry 2: it is not after the entry before"},
 		"too many": {func(reduce.Log) any { return make(reduce.Log, reduce.MaxRecords+1) },
 			"it has more than 9999 entries"},
-		"no log":    {func(reduce.Log) any { return 7 }, "cannot unmarshal"},
+		"no log":    {func(reduce.Log) any { return 7 }, `a number does not fit the field "records"`},
 		"version":   {nil, "the unknown version 2: this program reads version 1"},
 		"format":    {nil, `the format is "x"`},
 		"not whole": {nil, "unexpected end"},

@@ -99,11 +99,14 @@ func same(a, b *message.Message) bool {
 }
 
 // Leaks refuses messages that are to stand as a record of their own and in which a stub of the log
-// stands for its original. What only quotes a stub, as a model's answer may, is no leak. The error
-// is an *Error that names the id.
+// stands for its original. What only quotes a stub, as a model or a tool may, is no leak: then the
+// original is in its place. The error is an *Error that names the id.
 func Leaks(list []message.Message, log Log) error {
 	for i := range log {
 		r := &log[i]
+		if _, err := r.checked(list); err == nil {
+			continue
+		}
 		for k := range list {
 			if r.leaks(&list[k]) {
 				return &Error{r.ID, ErrLeak, fmt.Sprintf("message %d has only the stub of it", k+1)}

@@ -117,4 +117,10 @@ func TestLeaks(t *testing.T) {
 	if err := reduce.Leaks(quotes, log); err != nil {
 		t.Error(err)
 	}
+	for _, r := range log { // a tool, too, may say what it has read, such as this very conversation
+		said := asked("z", "f", `{"reduced":"`+r.Placeholder+`"}`, "it says\n"+r.Placeholder)
+		if err := reduce.Leaks(conversation(list, said), log); err != nil {
+			t.Error(err)
+		}
+	}
 }

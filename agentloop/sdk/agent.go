@@ -50,7 +50,7 @@ type Agent interface {
 	Export(w io.Writer, format string) error
 
 	// Close ends the conversation: open questions are denied, the run is ended in order, and all is
-	// waited for. It may be called twice, but not from within the run, such as by a tool.
+	// waited for and told. It may be called twice, but not from within the run, such as by a tool.
 	Close() error
 }
 

@@ -4,16 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/agentloop"
+	"github.com/wasmagent/wasmagent/agentloop/jobs"
 	"github.com/wasmagent/wasmagent/agentloop/looptest"
 	"github.com/wasmagent/wasmagent/agentloop/message"
 	"github.com/wasmagent/wasmagent/agentloop/sdk"
+	"github.com/wasmagent/wasmagent/agentloop/subagents"
+	"github.com/wasmagent/wasmagent/plugins"
+	"github.com/wasmagent/wasmagent/plugins/pluginstest"
 )
 
 // TestListeners pins that everybody hears everything, in its order, whenever they came, until the
@@ -243,6 +249,61 @@ func TestEventsEnd(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("%d events", n)
+	}
+}
+
+// TestEndsAtClose pins that the ends which Close makes are told before there is nothing more to hear:
+// those of jobs and of subagents in the background.
+func TestEndsAtClose(t *testing.T) {
+	registry := plugins.NewRegistry(nil)
+	err := registry.Add(&pluginstest.Spy{Is: abi.ToolSpec{Name: "wait", Effect: abi.EffectRead},
+		Reply: func(ctx context.Context, c plugins.Call) (plugins.Output, error) {
+			if c.Started != nil {
+				c.Started()
+			}
+			<-ctx.Done()
+			return plugins.Output{}, ctx.Err()
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop := &agentloop.Loop{Tools: registry, Jobs: &jobs.Options{},
+		Subagents: &agentloop.Subagents{Background: subagents.AutoPolicy},
+		Model: modelFunc(func(ctx context.Context, req message.Request) (message.Message, error) {
+			switch last := req.Messages[len(req.Messages)-1]; {
+			case last.Text == "go":
+				return message.Message{Calls: []message.Call{
+					call("a", "background_exec", `{"tool":"wait"}`),
+					call("b", "spawn_subagent", `{"task":"wait","background":true}`)}}, nil
+			case last.Text == "wait":
+				<-ctx.Done()
+				return message.Message{}, ctx.Err()
+			}
+			return message.Message{Text: "ok"}, nil
+		}), Approval: agentloop.Approval{Mode: agentloop.Never}}
+	a := started(t, loop, nil)
+	if err := a.Input(t.Context(), user("go")); err != nil {
+		t.Fatal(err)
+	}
+	list := until(t, a, 0, message.Ended)
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	var have []string
+	for ev, err := range a.Events(t.Context(), list[len(list)-1].Seq) {
+		switch {
+		case err != nil:
+			if name(t, err) != agentloop.SdkClosed {
+				t.Error(err)
+			}
+		case ev.Job != nil:
+			have = append(have, fmt.Sprint(ev.Kind, " ", ev.Job.Tool, " ", ev.Job.State))
+		default:
+			have = append(have, fmt.Sprint(ev.Kind, " ", ev.Agent))
+		}
+	}
+	if want := []string{"job wait killed", "agent_ended s2"}; !slices.Equal(have, want) {
+		t.Errorf("%q", have)
 	}
 }
 

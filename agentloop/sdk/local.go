@@ -245,6 +245,9 @@ func (l *Local) close() {
 		if err := l.opened.close(); err != nil {
 			l.failed = named(err)
 		}
+		for _, ev := range l.opened.Loop.Untold() {
+			l.journal.tell(Event{Event: ev})
+		}
 	}
 	l.journal.close()
 }

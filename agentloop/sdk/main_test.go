@@ -110,3 +110,10 @@ func kinds(list []sdk.Event) (kinds []message.EventKind) {
 }
 
 var errBroken = errors.New("broken")
+
+// modelFunc is a model that is a function.
+type modelFunc func(context.Context, message.Request) (message.Message, error)
+
+func (f modelFunc) Turn(ctx context.Context, req message.Request) (message.Message, error) {
+	return f(ctx, req)
+}

@@ -27,6 +27,7 @@ func (l *Local) ask(ctx context.Context, q agentloop.Question) (agentloop.Answer
 		}
 	}
 	close(done)
+	defer context.AfterFunc(ctx, l.journal.wake)() // it may be another context than that of the run
 	word := words[answer]
 	if !answered {
 		word = Withdrawn

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"regexp"
 	"time"
-
-	"github.com/wasmagent/wasmagent/agentloop/message"
 )
 
 const (
@@ -64,12 +62,4 @@ func appendLine(buf *bytes.Buffer, v any) error {
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
-}
-
-// unknown is the result of a call that has none.
-func unknown(c message.Call, at time.Time) message.Message {
-	return message.Message{Role: message.Tool, Time: at, Result: &message.Result{
-		CallID: c.ID, Name: c.Name, Outcome: message.Unknown,
-		Text: "The call was interrupted: the tool may or may not have run.",
-	}}
 }

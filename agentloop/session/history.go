@@ -93,7 +93,7 @@ func (h *history) closed(at time.Time) []entry {
 		if s.result != nil {
 			list = append(list, *s.result)
 		} else {
-			list = append(list, entry{Message: unknown(s.call, at)})
+			list = append(list, entry{Message: message.Interrupted(s.call, at)})
 		}
 	}
 	return list

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/wasmagent/wasmagent/agentloop/message"
+	"github.com/wasmagent/wasmagent/internal/misfit"
 )
 
 // Transcript is what a session's file says.
@@ -128,7 +128,7 @@ func (t *Transcript) takeHeader(line []byte) error {
 	}
 	h := &t.Header
 	if err := json.Unmarshal(line, h); err != nil {
-		return badLine("no header: %s", jsonText(err))
+		return badLine("no header: %s", misfit.Text(err))
 	}
 	switch {
 	case h.Format != formatName:
@@ -146,7 +146,7 @@ func (t *Transcript) takeHeader(line []byte) error {
 func (t *Transcript) takeMessage(line []byte) error {
 	e := entry{offset: t.size, size: int64(len(line))}
 	if err := json.Unmarshal(line, &e.Message); err != nil {
-		return badLine("no message: %s", jsonText(err))
+		return badLine("no message: %s", misfit.Text(err))
 	}
 	if err := t.view.add(e); err != nil {
 		return badLine("%s", err)
@@ -157,5 +157,3 @@ func (t *Transcript) takeMessage(line []byte) error {
 func (t *Transcript) warn(format string, args ...any) {
 	t.Warnings = append(t.Warnings, fmt.Sprintf(format, args...))
 }
-
-func jsonText(err error) string { return strings.TrimPrefix(err.Error(), "json: ") }

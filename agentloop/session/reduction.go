@@ -5,10 +5,12 @@ import (
 	"io"
 
 	"github.com/google/renameio/v2/maybe"
+
+	"github.com/wasmagent/wasmagent/agentloop/reduce"
 )
 
 // MaxReduction is the most bytes of NAME.reduction.json.
-const MaxReduction = 8 << 20
+const MaxReduction = reduce.MaxFile
 
 func reductionFile(name string) string { return name + ".reduction.json" }
 

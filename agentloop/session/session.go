@@ -147,7 +147,7 @@ func (s *Session) encode(list []message.Message) (text []byte, lines int, err er
 	for _, m := range list {
 		if m.Role != message.Tool {
 			for _, c := range s.view.missing() {
-				if err := add(unknown(c, s.dir.opts.clock())); err != nil {
+				if err := add(message.Interrupted(c, s.dir.opts.clock())); err != nil {
 					return nil, 0, err
 				}
 			}

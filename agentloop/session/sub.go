@@ -10,10 +10,26 @@ import (
 )
 
 // Sub gives the session of a subagent of this one, locked: it goes on with the one that is there,
-// or begins it. Its calls are recorded in the same ledger. Errors are those of Resume; a session of
-// somebody else's that has its name is one that matches fs.ErrExist.
+// or begins it. Its calls are recorded in the same ledger. Errors are those of Resume.
+//
+// It is named after this one, or by a digest where that would be too long, or is somebody else's
+// already: of an earlier session with this one's name, say.
 func (s *Session) Sub(agent string) (*Session, error) {
-	name := subName(s.name, agent)
+	name := s.name + "-" + strings.ReplaceAll(agent, ".", "-")
+	if checkName(name) == nil {
+		if sub, err := s.sub(name, agent); !errors.Is(err, errStranger) {
+			return sub, err
+		}
+	}
+	sum := sha256.Sum256([]byte(s.header.ID + " " + agent))
+	return s.sub("sub-"+hex.EncodeToString(sum[:16]), agent)
+}
+
+// errStranger is a session that is not the subagent's whose name it has.
+var errStranger = errors.New("it is the session of somebody else")
+
+// sub gives the subagent's session that has a name.
+func (s *Session) sub(name, agent string) (*Session, error) {
 	parent := Parent{ID: s.header.ID, Name: s.name, Agent: agent}
 	sub, err := s.dir.Resume(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -24,20 +40,7 @@ func (s *Session) Sub(agent string) (*Session, error) {
 		return nil, err
 	}
 	if p := sub.header.Parent; p == nil || p.ID != parent.ID || p.Agent != agent {
-		err := fmt.Errorf("session %q is not that of subagent %s of session %q: %w", name, agent, s.name,
-			fs.ErrExist)
-		return nil, errors.Join(err, sub.Close())
+		return nil, errors.Join(fmt.Errorf("session %q: %w", name, errStranger), sub.Close())
 	}
 	return sub, nil
-}
-
-// subName names the session of a subagent after its parent's, or by a digest where that is too
-// long.
-func subName(parent, agent string) string {
-	name := parent + "-" + strings.ReplaceAll(agent, ".", "-")
-	if checkName(name) == nil {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return "sub-" + hex.EncodeToString(sum[:16])
 }

@@ -81,6 +81,74 @@ func TestKept(t *testing.T) {
 	table.Close()
 }
 
+// TestKeptFatal pins that an end which somebody must be told of makes no room for one that nobody
+// must, and that there is an edge to those, too.
+func TestKeptFatal(t *testing.T) {
+	var table subagents.Table
+	add := func(id string, fatal bool) {
+		table.Go(id, func() {}, func() {})
+		table.End(subagents.Status{ID: id, State: subagents.Failed, Fatal: fatal})
+	}
+	add("first", true)
+	for n := range subagents.MaxKept {
+		add(fmt.Sprint("s", n), n > 0)
+	}
+	if _, err := table.Take("s0"); !notFound(err) {
+		t.Errorf("the only one that is not fatal: %v", err)
+	}
+	add("late", true)
+	if _, err := table.Take("late"); !notFound(err) {
+		t.Errorf("one more than are kept: %v", err)
+	}
+	if untold := table.Close(); len(untold) != subagents.MaxKept || untold[0].ID != "first" {
+		t.Errorf("%d are untold", len(untold))
+	}
+}
+
+// TestOpen pins that a subagent which may go on is told of without an end, and has one when it has
+// gone on; that it makes room once it is told of; and that Close gives those that nobody heard of.
+func TestOpen(t *testing.T) {
+	var table subagents.Table
+	end := func(id string, s subagents.Status) {
+		table.Go(id, func() {}, func() {})
+		s.ID = id
+		table.End(s)
+	}
+	open := subagents.Status{State: subagents.Failed, Fatal: true, Open: true}
+	end("s1", open)
+	end("s2", open)
+	for _, told := range []bool{false, true, true} {
+		if s, err := table.Take("s1"); err != nil || s.Told != told || !s.Open {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
+	if untold := table.Close(); len(untold) != 1 || untold[0].ID != "s2" {
+		t.Errorf("%+v", untold)
+	}
+	end("s1", open)
+	if _, err := table.Take("s1"); err != nil {
+		t.Error(err)
+	}
+	end("s1", subagents.Status{State: subagents.Completed})
+	if s, err := table.Take("s1"); err != nil || s.Open || s.Told {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := table.Take("s1"); !notFound(err) {
+		t.Errorf("%v", err)
+	}
+	end("s1", open)
+	if _, err := table.Take("s1"); err != nil {
+		t.Error(err)
+	}
+	for n := range subagents.MaxKept {
+		end(fmt.Sprint("o", n), open)
+	}
+	if _, err := table.Take("s1"); !notFound(err) {
+		t.Errorf("it has been told: %v", err)
+	}
+	table.Close()
+}
+
 // TestClose pins that it stops what runs and waits for it, that all is forgotten, and that it may
 // be called twice.
 func TestClose(t *testing.T) {

@@ -110,7 +110,8 @@ func (g *agent) open(ctx context.Context, c sdk.Conversation) (*sdk.Opened, erro
 	if err := g.openSubagents(cfg); err != nil {
 		return nil, errors.Join(err, g.closeSession())
 	}
-	return opened, g.openReduction(cfg)
+	g.openReduction(cfg)
+	return opened, nil
 }
 
 // openModel makes the model. No request is sent.

@@ -31,12 +31,12 @@ func (g *agent) leftJobs() (names []string, writes bool) {
 }
 
 // job tells that a background job has begun or ended.
-func (t *teller) job(j *message.Job) {
+func (t *teller) job(who string, j *message.Job) {
 	state := j.State
 	if j.Code != nil {
 		state = fmt.Sprintf("%s with code %d", state, *j.Code)
 	}
-	t.line("%s %s %s %s", t.paint().bold("job"), j.ID, oneLine(j.Tool), state)
+	t.line("%s%s %s %s %s", who, t.paint().bold("job"), j.ID, oneLine(j.Tool), state)
 }
 
 // alsoTell has what a tool says told here, beside whoever the call has it told already.

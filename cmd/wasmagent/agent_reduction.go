@@ -14,32 +14,22 @@ import (
 // openReduction has the model shown less of a long conversation, if the configuration says so. A
 // session goes on with the view that it had. Where that cannot be made again, the record is what
 // counts, and a new one is made.
-func (g *agent) openReduction(cfg *config.Config) error {
+func (g *agent) openReduction(cfg *config.Config) {
 	if !cfg.Capabilities.Reduction.Enabled {
-		return nil
+		return
 	}
 	g.loop.Reduction = &agentloop.Reduction{}
 	if g.session == nil {
-		return nil
+		return
 	}
-	g.loop.Reduction.Save = func(_ context.Context, log reduce.Log) error {
-		return g.session.WriteReduction(reduce.Encode(log))
-	}
-	text, err := g.session.ReadReduction()
-	if err == nil && text == nil {
-		return nil
-	}
-	var log reduce.Log
-	if err == nil {
-		log, err = reduce.Decode(text)
-	}
+	g.loop.Reduction.Save = savesTo(g.session)
+	log, err := readReductions(g.session.ReadReduction())
 	if err == nil {
 		err = g.loop.RestoreReductions(log)
 	}
 	if err != nil {
 		g.reduceAnew(err)
 	}
-	return nil
 }
 
 // reduceAnew says why the session does not go on with the view that it had. The log of that is kept:
@@ -56,11 +46,22 @@ func (g *agent) reduceAnew(err error) {
 
 // reductionsOf reads what a model was shown less of a session: nothing, where it was shown all.
 func reductionsOf(dir *session.Dir, name string) (reduce.Log, error) {
-	text, err := dir.ReadReduction(name)
+	return readReductions(dir.ReadReduction(name))
+}
+
+// readReductions reads what was stored beside a session, or nothing.
+func readReductions(text []byte, err error) (reduce.Log, error) {
 	if err != nil || text == nil {
 		return nil, err
 	}
 	return reduce.Decode(text)
+}
+
+// savesTo keeps the log of what a model is shown less of a session beside that.
+func savesTo(s *session.Session) func(context.Context, reduce.Log) error {
+	return func(_ context.Context, log reduce.Log) error {
+		return s.WriteReduction(reduce.Encode(log))
+	}
 }
 
 // shownOf is a session as the model was shown it last, and the log of that. Where that is not to be

@@ -73,7 +73,13 @@ func (g *agent) recordSubagent(_ context.Context, of subagents.Lineage) (*agentl
 	for _, w := range warnings {
 		g.heard.warn(s.Name() + ": " + w)
 	}
-	return &agentloop.Record{Store: s, History: history, Close: s.Close}, nil
+	record := &agentloop.Record{Store: s, History: history, Close: s.Close, Save: savesTo(s)}
+	if g.loop.Reduction != nil {
+		if record.Reductions, err = readReductions(s.ReadReduction()); err != nil {
+			g.heard.warn(fmt.Sprintf("%s: %v; what the model is shown is reduced anew", s.Name(), err))
+		}
+	}
+	return record, nil
 }
 
 // subagentsOwn is a session that cannot be gone on with by itself: its calls are recorded as those

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,23 +123,15 @@ func (a *app) progress(p abi.Progress) {
 	}
 }
 
-// called keeps what a guest's call took for the log line about it.
-func (a *app) called(_, tool string, took host.CallStats) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.took == nil {
-		a.took = map[string]host.CallStats{}
-	}
-	a.took[tool] = took
-}
+// tookKey finds, in a call's context, where what its guest takes is kept for the log line about it:
+// calls of one tool may run side by side.
+type tookKey struct{}
 
-// takeStats gives what the last call of tool took, if its guest was run.
-func (a *app) takeStats(tool string) (took host.CallStats, ran bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	took, ran = a.took[tool]
-	delete(a.took, tool)
-	return took, ran
+// called keeps what a guest's call took. Of several attempts the last one counts.
+func called(ctx context.Context, _, _ string, took host.CallStats) {
+	if kept, ok := ctx.Value(tookKey{}).(*atomic.Pointer[host.CallStats]); ok {
+		kept.Store(&took)
+	}
 }
 
 // callLogged carries out a call and logs one line about it. The time is the guest's own, if it was
@@ -146,15 +139,16 @@ func (a *app) takeStats(tool string) (took host.CallStats, ran bool) {
 func (a *app) callLogged(ctx context.Context, r *plugins.Registry, p *loader.Plugin,
 	call plugins.Call) (plugins.Result, error) {
 	start := time.Now()
-	result, err := r.Call(ctx, call)
+	var kept atomic.Pointer[host.CallStats]
+	result, err := r.Call(context.WithValue(ctx, tookKey{}, &kept), call)
 	spent := time.Since(start)
-	took, ran := a.takeStats(call.Tool)
-	if ran {
+	took := kept.Load()
+	if took != nil {
 		spent = took.Time
 	}
 	attrs := []any{"tool", call.Tool, "plugin", p.Name, "digest", p.Digest,
 		"took_ms", float64(spent.Microseconds()) / 1000}
-	if ran {
+	if took != nil {
 		attrs = append(attrs, "memory_bytes", took.Memory)
 	}
 	if tries := attemptsOf(result, err); tries > 1 {

@@ -114,7 +114,7 @@ func (a *app) loaderOptions(ctx context.Context) (*loader.Options, error) {
 		return nil, err
 	}
 	return &loader.Options{
-		Engine: engine, Policies: operator, Logger: a.log, Called: a.called, Kinds: otherKinds(),
+		Engine: engine, Policies: operator, Logger: a.log, Called: called, Kinds: otherKinds(),
 	}, nil
 }
 

@@ -61,7 +61,6 @@ type app struct {
 
 	mu    sync.Mutex // guards the rest
 	atEnd []func()
-	took  map[string]host.CallStats // what the last call of a tool took, until it is logged
 }
 
 // configShort is the configuration file's place in the configuration directory.

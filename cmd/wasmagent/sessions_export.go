@@ -61,10 +61,10 @@ func (a *app) exportSession(dir *session.Dir, name string, f interchange.Format,
 	}
 	// The record holds no stubs: one that was edited, or stored by another program, might.
 	log, err := reductionsOf(dir, name)
-	if err == nil {
-		err = reduce.Leaks(t.Messages, log)
+	if err != nil { // the record is whole without it
+		a.warn(fmt.Sprintf("%v; the session is exported as it is recorded", err))
 	}
-	if err != nil {
+	if err := reduce.Leaks(t.Messages, log); err != nil {
 		return err
 	}
 	cwd, err := os.Getwd()

@@ -89,7 +89,7 @@ func (t *teller) text(ev message.Event) {
 			t.line("%s%s", t.who(ev.Agent), visible(strings.TrimSuffix(ev.Message.Text, "\n")))
 		}
 	case message.JobChanged:
-		t.job(ev.Job)
+		t.job(t.who(ev.Agent), ev.Job)
 	case message.AgentStarted:
 		t.line("%s%s %s", t.who(ev.Agent), t.paint().bold("begins:"), shorten(ev.Text, maxShownArguments))
 	case message.AgentEnded:
