@@ -232,7 +232,6 @@ func (l *Loop) closeSubagents() error {
 			all = append(all, l.findInAgent(context.Background(), s.ID)) // it was cut off
 		case s.Fatal:
 			all = append(all, s.Err)
-			all = append(all, s.Err)
 		}
 	}
 	return errors.Join(all...)
