@@ -233,7 +233,7 @@ func (m *sdkModule) Call(ctx context.Context, call *plugins.Call, obs *host.Obse
 	}
 	input := []byte(call.Input)
 	if fn.Text {
-		if input, err = onlyText(call.Input); err != nil {
+		if input, err = onlyText(call); err != nil {
 			return out, stats, err
 		}
 	}
