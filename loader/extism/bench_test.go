@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/extism"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -28,6 +29,21 @@ func BenchmarkVowels(b *testing.B) {
 func BenchmarkGo(b *testing.B) {
 	wasm := hosttest.GoPlugin(b, "testdata/gopdk")
 	benchmark(b, wasm, loader.Function{Tool: abi.ToolSpec{Name: "words"}}, "text")
+}
+
+// BenchmarkKernelCall is one kernel call among thousands, and the guest's loop around it.
+func BenchmarkKernelCall(b *testing.B) {
+	const calls = 10_000
+	d := load(b, guest(map[string]body{"run": func(k *kit) asm.Instr {
+		return times(calls, k.do("input_load_u64", 0)+drop)
+	}}), loader.Decision{}, "run")
+	only(b, d)
+	for b.Loop() {
+		if _, err := invoke(b.Context(), d, "run", "12345678"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/calls, "ns/kernelcall")
 }
 
 // benchmark calls a plugin's function with a text as the argument of a name.
