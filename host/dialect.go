@@ -93,7 +93,7 @@ func (e *Engine) linkDialects(ctx context.Context, dialects []*Dialect) error {
 	for module, functions := range modules {
 		b := e.runtime.NewHostModuleBuilder(module)
 		for name, f := range functions {
-			b.NewFunctionBuilder().WithGoModuleFunction(f.bind(), f.Params, f.Results).Export(name)
+			b.NewFunctionBuilder().WithGoFunction(f.bind(), f.Params, f.Results).Export(name)
 		}
 		if _, err := b.Instantiate(ctx); err != nil {
 			return err
@@ -112,11 +112,12 @@ func (e *Engine) linkUnstable(ctx context.Context) error {
 	return err
 }
 
-func (f *Function) bind() api.GoModuleFunc {
-	return func(ctx context.Context, _ api.Module, stack []uint64) {
+func (f *Function) bind() api.GoFunc {
+	call := f.Call
+	return func(ctx context.Context, stack []uint64) {
 		in := instanceOf(ctx)
 		in.charge(0)
-		f.Call(&in.guest, stack)
+		call(&in.guest, stack)
 	}
 }
 

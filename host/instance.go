@@ -40,9 +40,14 @@ type instance struct {
 	locked         bool // its goroutine, to its thread
 }
 
-type instanceKey struct{}
+// instanceContext leads host functions back to their instance. It is what the engine hands on to
+// them, as it is.
+type instanceContext struct {
+	context.Context
+	in *instance
+}
 
-func instanceOf(ctx context.Context) *instance { return ctx.Value(instanceKey{}).(*instance) }
+func instanceOf(ctx context.Context) *instance { return ctx.(*instanceContext).in }
 
 func wasiState(ctx context.Context) *wasi.State { return &instanceOf(ctx).wasi }
 
@@ -50,7 +55,7 @@ func wasiState(ctx context.Context) *wasi.State { return &instanceOf(ctx).wasi }
 // runs.
 func (m *Module) instantiate(memory *snapshot.Memory) (_ *instance, err error) {
 	in := &instance{module: m, memory: memory, stderr: stream{stderr: true}}
-	in.ctx = context.WithValue(context.Background(), instanceKey{}, in)
+	in.ctx = &instanceContext{context.Background(), in}
 	in.guest.in = in
 	in.wasi = wasi.State{
 		Args: programArgs, Env: m.env, Stdout: &in.stdout, Stderr: &in.stderr,

@@ -126,11 +126,9 @@ func OutputOf(b []byte) (plugins.Output, error) {
 		return plugins.Output{}, &plugins.ToolError{Kind: plugins.ErrOutputSerialization,
 			Err: &transcode.NoJSONError{Path: "$", Detail: "the output is not UTF-8"}}
 	}
-	if json.Valid(b) {
-		if packed, err := transcode.AppendMsgpack(nil, b); err == nil { // else no JSON by our limits
-			value, err := transcode.AppendJSON(nil, packed)
-			return plugins.Output{Value: value}, err
-		}
+	if packed, err := transcode.AppendMsgpack(nil, b); err == nil { // else no JSON, by our limits
+		value, err := transcode.AppendJSON(nil, packed)
+		return plugins.Output{Value: value}, err
 	}
 	text, err := transcode.AppendJSON(nil, abi.AppendString(nil, string(b)))
 	return plugins.Output{Value: text}, err

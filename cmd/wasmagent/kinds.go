@@ -16,7 +16,7 @@ import (
 // a process that is this program.
 var otherKinds = sync.OnceValue(func() []loader.Kind {
 	return []loader.Kind{extism.NewHyper(),
-		extism.New(&extism.Options{SDKCommand: selfCommand(sdkVerb)}), wasicmd.New()}
+		extism.New(&extism.Options{SDKCommand: sdkCommand()}), wasicmd.New()}
 })
 
 // ownKind is what a policy calls this project's own contract.

@@ -9,24 +9,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/wasmagent/wasmagent/host"
-	"github.com/wasmagent/wasmagent/loader/extism/sdkchild"
 )
 
 func main() {
 	if slices.Equal(os.Args[1:], []string{compileVerb}) {
 		os.Exit(host.CompileChild(os.Stdin, os.Stdout, os.Stderr))
 	}
-	if slices.Equal(os.Args[1:], []string{sdkVerb}) {
-		os.Exit(sdkchild.Serve(os.Stdin, os.Stdout, os.Stderr))
-	}
+	beSDK()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Verbs of this program for itself, in a process that can be killed.
-const (
-	compileVerb = "__compile"    // compile one plugin
-	sdkVerb     = "__extism_sdk" // run one plugin in Extism's SDK
-)
+// compileVerb is what this program says to itself, in a process that can be killed: to compile one
+// plugin.
+const compileVerb = "__compile"
 
 // compileCommand runs this program with that verb. Without a known file of its own there is none,
 // and a plugin that wants it says so.

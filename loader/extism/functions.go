@@ -16,6 +16,7 @@ const env = "extism:host/env"
 // state is what the functions keep for an instance, and for one call.
 type state struct {
 	mem *memory
+	now *call // of the guest's call, for all of its functions; nil while it loads
 
 	input          uint64 // offset
 	inputLength    uint64
@@ -38,7 +39,8 @@ func (s *state) Fork() host.State {
 	return &state{mem: s.mem.fork(), vars: maps.Clone(s.vars), varBytes: s.varBytes}
 }
 
-// call is a function's call by a guest.
+// call is a function's call by a guest. A kit makes one for every eight bytes of an input: nothing
+// is made anew for it.
 type call struct {
 	*host.Guest
 	*state
@@ -86,9 +88,10 @@ var kernel = []struct {
 func functions() []host.Function {
 	list := make([]host.Function, len(kernel))
 	for i, f := range kernel {
+		do := f.do
 		list[i] = host.Function{Module: env, Name: f.name, Params: types(f.params),
 			Results: types(f.results), Call: func(g *host.Guest, stack []uint64) {
-				f.do(enter(g, stack))
+				do(enter(g, stack))
 			}}
 	}
 	return list
@@ -96,8 +99,17 @@ func functions() []host.Function {
 
 // enter is a function's call, or what a call of the whole guest begins with.
 func enter(g *host.Guest, stack []uint64) *call {
-	c := &call{Guest: g, state: g.State().(*state), stack: stack}
-	c.bounds = bounds{math.MaxInt64, MaxBlocks, g.Claim}
+	s := g.State().(*state)
+	c := s.now
+	if c == nil {
+		c = newCall(g, s)
+	}
+	c.stack = stack
+	return c
+}
+
+func newCall(g *host.Guest, s *state) *call {
+	c := &call{Guest: g, state: s, bounds: bounds{math.MaxInt64, MaxBlocks, g.Claim}}
 	if !g.InCall() {
 		c.bounds.bytes, c.bounds.blocks = MaxLoadedBytes, MaxLoadedBlocks
 	}

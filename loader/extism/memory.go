@@ -117,6 +117,9 @@ const page = 64 << 10
 
 // reach is bytes of the arena, which is extended for them within its last page.
 func (m *memory) reach(at, size uint64, b *bounds) ([]byte, error) {
+	if b, ok := m.view(at, size); ok && at != 0 {
+		return b, nil
+	}
 	have := uint64(len(m.arena))
 	whole := (have + page - 1) / page * page
 	if at == 0 || at > whole || size > whole-at {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/transcode"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -36,7 +37,7 @@ func (m *module) Call(ctx context.Context, call *plugins.Call, obs *host.Observe
 	}
 	input := []byte(call.Input)
 	if fn.Text {
-		if input, err = onlyText(call.Input); err != nil {
+		if input, err = onlyText(call); err != nil {
 			return out, stats, err
 		}
 	}
@@ -85,7 +86,8 @@ func (m *module) ready(g *host.Guest, input []byte) error {
 	// An output, an error or a response while loading were none of this call's.
 	*s = state{mem: s.mem, vars: s.vars, varBytes: s.varBytes,
 		maxVarBytes: m.maxVarBytes, maxResponse: m.maxResponse, inputLength: uint64(len(input))}
-	c := enter(g, nil)
+	s.now = newCall(g, s)
+	c := s.now
 	err := c.mem.settle(&c.bounds)
 	if err == nil {
 		s.input, err = c.mem.put(input, &c.bounds)
@@ -121,20 +123,35 @@ func said(s *state, silent string) string {
 }
 
 // onlyText is the one string among arguments.
-func onlyText(input json.RawMessage) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	err := json.Unmarshal(input, &fields)
-	var text string
-	for _, raw := range fields {
-		if err == nil {
-			err = json.Unmarshal(raw, &text)
-		}
-	}
-	if err == nil && len(fields) != 1 {
-		err = fmt.Errorf("the function takes one string, and there are %d arguments", len(fields))
-	}
+func onlyText(call *plugins.Call) ([]byte, error) {
+	text, err := textIn(call.Packed, call.Input)
 	if err != nil {
 		return nil, &plugins.ToolError{Kind: plugins.ErrInvalidInput, Err: err}
 	}
-	return []byte(text), nil
+	return text, nil
+}
+
+// textIn is that string, of arguments as msgpack; nil: as JSON.
+func textIn(packed abi.Raw, input json.RawMessage) (text []byte, err error) {
+	if packed == nil {
+		if packed, err = transcode.AppendMsgpack(nil, input); err != nil {
+			return nil, err
+		}
+	}
+	r := abi.NewReader(packed)
+	n, err := r.Map()
+	if err != nil {
+		return nil, errors.New("the function takes an object with one string")
+	}
+	if n != 1 {
+		return nil, fmt.Errorf("the function takes one string, and there are %d arguments", n)
+	}
+	name, err := r.StrBytes()
+	if err != nil {
+		return nil, err
+	}
+	if text, err = r.StrBytes(); err != nil {
+		return nil, fmt.Errorf("the function takes one string, and %q is none", name)
+	}
+	return text, nil
 }

@@ -95,8 +95,8 @@ func (k *kind) unkept(p *host.Policy) (problems []string) {
 		asked bool
 		text  string
 	}{
-		{len(k.sdkCommand) == 0, "this program has no command that runs the SDK " +
-			"(extism.Options.SDKCommand): leave engine out, for the native one"},
+		{len(k.sdkCommand) == 0, "this program was built without the SDK, or names no command that " +
+			"runs it (extism.Options.SDKCommand): leave engine out, for the native one"},
 		{len(p.Grants.Files) > 0, "the SDK lets links lead out of the directories that it is given: " +
 			"take files out of the policy, or engine, since the native one holds them"},
 		{p.Grants.KV != nil, "variables last as long as a call: take kv out of the policy, or engine"},
@@ -233,7 +233,7 @@ func (m *sdkModule) Call(ctx context.Context, call *plugins.Call, obs *host.Obse
 	}
 	input := []byte(call.Input)
 	if fn.Text {
-		if input, err = onlyText(call.Input); err != nil {
+		if input, err = onlyText(call); err != nil {
 			return out, stats, err
 		}
 	}
