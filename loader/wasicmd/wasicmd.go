@@ -135,6 +135,10 @@ func newTool(fn *loader.Function) (*tool, error) {
 		}
 	}
 	add(fn.Stdin)
+	if fn.Text && fn.Stdin == "" && len(names) > 1 {
+		return nil, fmt.Errorf(`takes = "text" is of one string, and its args name %d properties: `+
+			"say with stdin which one it reads", len(names))
+	}
 	switch {
 	case fn.Tool.InputSchema != "":
 	case fn.Text && len(names) == 0:
