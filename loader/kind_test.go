@@ -54,6 +54,21 @@ func TestKindNobodyKnows(t *testing.T) {
 	}
 }
 
+// What is kept of a plugin of a kind says nothing to a program that has no such kind.
+func TestKindThatIsGone(t *testing.T) {
+	dir, opts := t.TempDir(), settled(t)
+	opts.Kinds = []loader.Kind{bundles{}}
+	opts.Policies = first{Kind: "bundle", Digest: "sha256:1"}
+	write(t, dir, map[string][]byte{"p.wasm": hosttest.Tiny("p")})
+	if p := plugin(t, open(t, dir, opts), "p"); p.Err != nil || p.Kind != "bundle" {
+		t.Fatalf("of the kind %q: %v", p.Kind, p.Err)
+	}
+	opts.Kinds, opts.Policies = nil, first{Digest: "sha256:1"}
+	if p := plugin(t, open(t, dir, opts), "p"); p.Err != nil || p.Kind != "" {
+		t.Errorf("of the kind %q: %v, want this project's own", p.Kind, p.Err)
+	}
+}
+
 func TestOutputOf(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                        `""`,
