@@ -2,9 +2,11 @@ package extism_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/egress"
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 	"github.com/wasmagent/wasmagent/loader"
@@ -59,4 +61,24 @@ func TestEnginesAnswerWithoutSecrets(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// To exit with code 0 before there is an answer is none, and after it is a return.
+func TestEnginesExit(t *testing.T) {
+	for _, answers := range []bool{false, true} {
+		g := newHandmade("output_set")
+		exit := g.ImportFunc("wasi_snapshot_preview1", "proc_exit", "i32")
+		code := asm.I32Const(0) + asm.Call(exit) + ok
+		if answers {
+			code = asm.I64Const(0) + asm.I64Const(0) + g.call("output_set") + code
+		}
+		wasm := g.run(code)
+		each(t, func(t *testing.T, d loader.Decision) {
+			out, err := ask(t.Context(), openIn(t, wasm, d, "run"), "run", "")
+			if _, exited := errors.AsType[*host.ExitError](err); exited == answers ||
+				answers && out != `""` {
+				t.Errorf("answered %v: %s, %v", answers, out, err)
+			}
+		})
+	}
 }
