@@ -103,7 +103,7 @@ func (k *hyperKind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p 
 	switch {
 	case len(d.Functions) > 0:
 		return nil, errDescribed
-	case d.Engine != "" && d.Engine != "native":
+	case d.Engine != "" && d.Engine != engineNative:
 		return nil, errOneEngine
 	}
 	facts, err := host.Inspect(wasm)
