@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 	"host/hosttest":       {"abi", "abi/...", "host", "host/hosttest/..."},
 	"host/hosttest/asm":   {},
 	"loader":              {"abi", "abi/...", "host", "internal/tomlfile", "plugins"},
-	"loader/wasicmd":      {"abi", "host", "loader", "plugins"},
+	"loader/wasicmd":      {"abi", "abi/abihost", "host", "loader", "plugins"},
 	"loader/mcp":          {"abi", "abi/transcode", "host/egress", "internal/near", "plugins"},
 	"mcpserver":           {"abi", "plugins", "plugins/excerpt"},
 	"host/internal/mount": {"host/internal/wasi"},

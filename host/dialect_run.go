@@ -111,12 +111,21 @@ func (in *instance) perform(ctx context.Context, entry *Entry, obs *Observer, st
 	stats.Fuel, stats.Memory = in.fuelUsed(), in.memory.Size()
 	stats.Stderr, stats.Dropped = in.stderr.text(), r.dropped
 	stats.Effects, stats.Note = r.effects, r.note
-	ret = Returned{Result: in.stack[0], Exited: exited, State: in.state, Stdout: r.reply}
+	ret = Returned{Result: in.stack[0], Exited: exited, State: in.state, Stdout: m.Scrub(r.reply)}
 	if err != nil {
 		_ = in.settle(false) // keeps nothing, and so has nothing to say
 		return ret, err
 	}
 	return ret, in.settle(entry.Keep == nil || entry.Keep(&ret))
+}
+
+// Scrub takes the secrets that the policy grants, if any, out of what a guest of another dialect
+// replies, as Call does for this project's own. Stdout has been through it.
+func (m *Module) Scrub(reply []byte) []byte {
+	if m.scrub == nil {
+		return reply
+	}
+	return []byte(m.scrub(string(reply)))
 }
 
 // unwire takes from the instance what belonged to one call.

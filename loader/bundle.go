@@ -25,6 +25,31 @@ type Bundler interface {
 	Bundle(manifest []byte, read func(name string) ([]byte, error)) (wasm []byte, err error)
 }
 
+// Bundled is a Kind of plugins that another one, a Bundler, may have made of a manifest. To any other
+// kind, whatever it recognizes, the rest of what a manifest says would be lost.
+type Bundled interface {
+	Kind
+	BundledBy() string // the Bundler's name
+}
+
+// reads tells whether a kind knows what a Bundler's modules carry.
+func reads(k Kind, b Bundler) bool {
+	other, ok := k.(Bundled)
+	return k.Name() == b.Name() || ok && other.BundledBy() == b.Name()
+}
+
+// checkBundle refuses a policy that has a manifest read as if it were the module alone. No kind is
+// this project's own contract.
+func (p *plugin) checkBundle(kind Kind) error {
+	b := p.opts.bundler(p.Path)
+	if b == nil || kind != nil && reads(kind, b) {
+		return nil
+	}
+	return fmt.Errorf("it is a manifest of the kind %s, and its policy calls it a plugin of the "+
+		"kind %s, which cannot read one: leave kind out, or use the module itself", b.Name(),
+		p.decision.Kind)
+}
+
 // manifestFile is what makes a folder the plugin of a Bundler.
 const manifestFile = "manifest.json"
 

@@ -144,15 +144,18 @@ func (p *plugin) kindOf(wasm []byte) (kind Kind, why string, err error) {
 	switch p.decision.Kind {
 	case "":
 	case ownKind:
-		return nil, "", nil
+		return nil, "", p.checkBundle(nil)
 	default:
-		kind, err = p.kindNamed(p.decision.Kind)
+		if kind, err = p.kindNamed(p.decision.Kind); err == nil {
+			err = p.checkBundle(kind)
+		}
 		return kind, "its policy says so", err
 	}
 	if len(p.opts.kinds()) == 0 {
 		return nil, "", nil
 	}
-	if b := p.opts.bundler(p.Path); b != nil {
+	b := p.opts.bundler(p.Path)
+	if b != nil {
 		kind, why = b, "it is a manifest of the kind "+b.Name()
 	}
 	if _, stamped, err := abihost.Section(wasm); kind == nil && (stamped || err != nil) {
@@ -165,6 +168,9 @@ func (p *plugin) kindOf(wasm []byte) (kind Kind, why string, err error) {
 		return kind, why, nil
 	}
 	for _, k := range p.opts.kinds() {
+		if b != nil && !reads(k, b) {
+			continue
+		}
 		if why := k.Recognize(facts); why != "" {
 			return k, why, nil
 		}
@@ -182,6 +188,12 @@ func (p *plugin) kindNamed(name string) (Kind, error) {
 		have = append(have, k.Name())
 	}
 	return nil, &KindError{name, have}
+}
+
+// hasKind tells whether there is a kind of a name, "" being this project's own contract.
+func (p *plugin) hasKind(name string) bool {
+	_, err := p.kindNamed(name)
+	return name == "" || err == nil
 }
 
 func (o *Options) kinds() []Kind {

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host/hosttest"
+	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/wasicmd"
 	"github.com/wasmagent/wasmagent/plugins"
@@ -51,6 +53,49 @@ func TestKindNobodyKnows(t *testing.T) {
 	e, ok := errors.AsType[*loader.KindError](err)
 	if !ok || e.Kind != "wizard" || !slices.Equal(e.Have, []string{"wasmagent", "command"}) {
 		t.Error(err)
+	}
+}
+
+// What is kept of a plugin of a kind says nothing to a program that has no such kind.
+func TestKindThatIsGone(t *testing.T) {
+	dir, opts := t.TempDir(), settled(t)
+	opts.Kinds = []loader.Kind{bundles{}}
+	opts.Policies = first{Kind: "bundle", Digest: "sha256:1"}
+	write(t, dir, map[string][]byte{"p.wasm": hosttest.Tiny("p")})
+	if p := plugin(t, open(t, dir, opts), "p"); p.Err != nil || p.Kind != "bundle" {
+		t.Fatalf("of the kind %q: %v", p.Kind, p.Err)
+	}
+	opts.Kinds, opts.Policies = nil, first{Digest: "sha256:1"}
+	if p := plugin(t, open(t, dir, opts), "p"); p.Err != nil || p.Kind != "" {
+		t.Errorf("of the kind %q: %v, want this project's own", p.Kind, p.Err)
+	}
+}
+
+// What a policy says of a tool is cut and cleaned like a plugin's own word, so that a command is the
+// same whether it was read or is known from before.
+func TestCommandThatIsKnown(t *testing.T) {
+	m := asm.New()
+	m.ExportMemory("memory", m.Memory(1))
+	m.Export("_start", m.Func("", ""))
+	dir, opts := t.TempDir(), settled(t)
+	opts.Kinds = []loader.Kind{wasicmd.New()}
+	opts.Policies = first{Digest: "sha256:1", Functions: []loader.Function{{Tool: abi.ToolSpec{
+		Name: "run", Description: "\x1b[1m" + strings.Repeat("x", abi.MaxTextChars) + "\n\n",
+	}}}}
+	write(t, dir, map[string][]byte{"p.wasm": m.Bytes()})
+	for range 2 {
+		d := open(t, dir, opts)
+		tools := d.Tools()
+		if len(tools) != 1 {
+			t.Fatal(plugin(t, d, "p").Err)
+		}
+		if text := tools[0].Spec().Description; abi.CleanText(text, abi.MaxTextChars) != text {
+			t.Errorf("described as %.20q…, %d bytes", text, len(text))
+		}
+		_, err := tools[0].Invoke(t.Context(), plugins.Call{Tool: "run", Input: []byte("{}")})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

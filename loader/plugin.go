@@ -102,7 +102,7 @@ func (p *plugin) recall(kept *list) error {
 		return err
 	}
 	k, ok := kept.find(p.Path, info, p.decision.Digest)
-	if !ok {
+	if !ok || !p.hasKind(k.kind) {
 		return errUnknown
 	}
 	p.Size = k.files.size()

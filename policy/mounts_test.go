@@ -14,7 +14,8 @@ import (
 // by whatever name.
 func TestKeptPlaces(t *testing.T) {
 	w := newWorld(t)
-	for _, dir := range []string{"free", "data/sessions", "plugins/fetch", "state/kv", "Plugins2"} {
+	for _, dir := range []string{"free", "data/sessions", "plugins/fetch", "plugins/other",
+		"state/kv", "Plugins2"} {
 		if err := os.MkdirAll(filepath.Join(w.dir, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -55,6 +56,17 @@ func TestKeptPlaces(t *testing.T) {
 			}
 		}
 	}
+	w.plugin.Dir = filepath.Join(w.dir, "plugins", "fetch")
+	for _, file := range []string{"plugin.wasm", "manifest.json"} { // of a folder among others
+		w.plugin.Path = filepath.Join(w.plugin.Dir, file)
+		w.write("[[plugins.fetch.files]]\nhost = \"$DIR/plugins/other\"\nguest = \"/x\"\nmode = \"rw\"\n")
+		_, err := w.open().Review(&w.plugin, nil)
+		if err == nil || !strings.Contains(err.Error(), "it lies in plugins") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	w.plugin.Dir = filepath.Join(w.dir, "plugins")
+	w.plugin.Path = filepath.Join(w.plugin.Dir, "fetch.wasm")
 	w.write("core.sessions = \"../talk\"\n" +
 		"[[plugins.fetch.files]]\nhost = \"$DIR/talk\"\nguest = \"/x\"\nmode = \"rw\"\n")
 	if err := os.Mkdir(filepath.Join(w.dir, "talk"), 0o700); err != nil {

@@ -209,7 +209,7 @@ func (s *section) checkNames(d *decoder, pl *loader.Plugin) error {
 // kept lists what no plugin may write to.
 func (p *Policy) kept(pl *loader.Plugin) []place {
 	plugins := pl.Dir
-	if filepath.Base(pl.Path) == "plugin.wasm" {
+	if base := filepath.Base(pl.Path); base == "plugin.wasm" || base == "manifest.json" {
 		plugins = filepath.Dir(plugins)
 	}
 	all := []place{

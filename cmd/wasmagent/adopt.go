@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/wasicmd"
@@ -137,6 +138,12 @@ func (h *adoption) section(pl *loader.Plugin, f *host.Facts) (*policy.Adoption, 
 	}
 	if len(h.functions) > 0 {
 		have = slices.Compact(slices.Sorted(slices.Values(h.functions)))
+	}
+	if len(have) > abi.MaxTools {
+		return nil, &usageError{
+			text: fmt.Sprintf("plugin %q would have %d tools, more than %d", pl.Name, len(have), abi.MaxTools),
+			hint: "--function says which functions become tools",
+		}
 	}
 	taken := map[string]bool{}
 	for _, export := range have {

@@ -83,10 +83,16 @@ type FunctionsError struct {
 	Have  []string // the functions that can be tools
 }
 
+// maxTold is how many of a plugin's functions an error's text has.
+const maxTold = 20
+
 func (e *FunctionsError) Error() string {
 	have := "it exports no function that could be one"
 	if len(e.Have) > 0 {
-		have = "it exports " + strings.Join(e.Have, ", ")
+		have = "it exports " + strings.Join(e.Have[:min(len(e.Have), maxTold)], ", ")
+	}
+	if more := len(e.Have) - maxTold; more > 0 {
+		have += fmt.Sprintf(" and %d more", more)
 	}
 	if len(e.Wrong) > 0 {
 		return strings.Join(e.Wrong, "; ") + ": " + have
@@ -173,13 +179,16 @@ const textSchema = `{"type":"object","additionalProperties":false,"required":["i
 var runtimes = []string{"_initialize", "__wasm_call_ctors", "asyncify_get_state",
 	"asyncify_stop_rewind", "asyncify_stop_unwind"}
 
+// maxExport is how long the name of a function that is called may be, in characters.
+const maxExport = 80
+
 // callable lists the functions that Extism can call: without parameters, and with a number of 32
-// bits for a result, or none.
+// bits for a result, or none. One whose name cannot be shown as it is cannot be named either.
 func callable(f *host.Facts) (names []string) {
 	for _, e := range f.Exports {
 		if e.Kind == "func" && (e.Type == "() -> i32" || e.Type == "() -> ()") &&
-			!slices.Contains(runtimes, e.Name) {
-			names = append(names, abi.CleanText(e.Name, 80))
+			!slices.Contains(runtimes, e.Name) && abi.CleanText(e.Name, maxExport) == e.Name {
+			names = append(names, e.Name)
 		}
 	}
 	slices.Sort(names)

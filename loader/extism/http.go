@@ -2,6 +2,7 @@ package extism
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,8 +42,8 @@ func (c *call) httpRequest() {
 	if req.Method == "" {
 		req.Method = "GET"
 	}
-	for name, value := range q.Headers {
-		req.Headers = append(req.Headers, egress.Header{Name: name, Value: value})
+	for _, name := range slices.Sorted(maps.Keys(q.Headers)) { // the same request each time
+		req.Headers = append(req.Headers, egress.Header{Name: name, Value: q.Headers[name]})
 	}
 	c.mem.release(c.stack[0])
 	c.mem.release(c.stack[1])

@@ -23,6 +23,7 @@ func NewHyper() loader.Kind {
 type hyperKind struct{ dialect *host.Dialect }
 
 func (k *hyperKind) Name() string              { return k.dialect.Name }
+func (k *hyperKind) BundledBy() string         { return "extism" } // implements loader.Bundled
 func (k *hyperKind) Dialects() []*host.Dialect { return []*host.Dialect{k.dialect} }
 
 // hyperVersion is one way to ask for tools and to call one.
@@ -90,6 +91,8 @@ func (k *hyperKind) Wants() string {
 var (
 	errDescribed = errors.New(`its policy makes tools of functions, but a plugin of hyper-mcp tells ` +
 		`its tools itself: leave functions out, or add kind = "extism" to call its exports by name`)
+	errHyperLinked = errors.New("its manifest links several modules, which no plugin of hyper-mcp " +
+		"can have: link them into one when you build it")
 	errOneEngine = errors.New("its policy names an engine, but plugins of hyper-mcp have only one: " +
 		"leave engine out, or say native")
 )
@@ -100,20 +103,30 @@ func (k *hyperKind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p 
 	switch {
 	case len(d.Functions) > 0:
 		return nil, errDescribed
-	case d.Engine != "" && d.Engine != "native":
+	case d.Engine != "" && d.Engine != engineNative:
 		return nil, errOneEngine
 	}
 	facts, err := host.Inspect(wasm)
 	if err != nil {
 		return nil, err
 	}
-	m := &hyperModule{version: versionOf(facts)}
+	said, err := manifestOf(wasm)
+	switch {
+	case err != nil:
+		return nil, err
+	case said != nil && len(said.Wasm) > 1:
+		return nil, errHyperLinked
+	}
+	m := &hyperModule{version: versionOf(facts), said: said}
 	if m.version == nil {
 		return nil, &host.LoadError{Stage: "contract", Err: &host.ModuleError{Problems: []string{
 			"it exports neither describe and call nor list_tools and call_tool"}}}
 	}
 	policy := d.Host
 	policy.Dialect = k.dialect
+	if said != nil {
+		said.lower(&policy)
+	}
 	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {
 		return nil, err
 	}
@@ -127,15 +140,15 @@ func (k *hyperKind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p 
 type hyperModule struct {
 	guest    *host.Module
 	version  *hyperVersion
+	said     *manifest // nil: it is of none
 	manifest abi.Manifest
 	unfit    []loader.Unfit
 	tools    map[string]hyperTool // by the names that are offered
 }
 
 // runnable lets a guest be run as any of Extism's.
-func runnable(guest *host.Module) *module {
-	var none *manifest // which says what Extism's defaults are
-	return &module{guest: guest, maxVarBytes: none.maxVarBytes(), maxResponse: none.maxResponse()}
+func (m *hyperModule) runnable(guest *host.Module) *module {
+	return &module{guest: guest, maxVarBytes: m.said.maxVarBytes(), maxResponse: m.said.maxResponse()}
 }
 
 // hyperTool is what a call of a tool has to know.

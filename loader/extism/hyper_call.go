@@ -89,7 +89,7 @@ func (m *hyperModule) Call(ctx context.Context, call *plugins.Call, obs *host.Ob
 		}
 	}
 	input := m.version.callInput(tool.original, call)
-	answer, stats, err := runnable(m.guest).run(ctx, m.version.call, input, obs)
+	answer, stats, err := m.runnable(m.guest).run(ctx, m.version.call, input, obs)
 	if err != nil {
 		return out, stats, err
 	}

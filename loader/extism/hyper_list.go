@@ -33,7 +33,7 @@ func (m *hyperModule) describe(ctx context.Context, e *host.Engine, wasm []byte,
 	if err != nil {
 		return err
 	}
-	answer, _, err := runnable(guest).run(ctx, m.version.list, m.version.listInput(), nil)
+	answer, _, err := m.runnable(guest).run(ctx, m.version.list, m.version.listInput(), nil)
 	if err = errors.Join(err, guest.Close(ctx)); err != nil {
 		return notListed(ctx, err)
 	}
@@ -90,7 +90,8 @@ func (m *hyperModule) take(name string, answer []byte) error {
 		return fmt.Errorf("none of its tools can be offered: %q: %s", first.Tool, first.Detail)
 	}
 	// The limits and the cleaning are those that a manifest of this project's own has.
-	raw := abi.AppendManifest(nil, &abi.Manifest{Name: name, ABI: abi.Version, Tools: o.specs})
+	raw := abi.AppendManifest(nil, &abi.Manifest{Name: name, ABI: abi.Version, Tools: o.specs,
+		Needs: m.said.needs()})
 	m.manifest, err = abihost.ParseManifest(raw)
 	return err
 }

@@ -60,9 +60,8 @@ func (k *kind) Bundle(text []byte, read func(name string) ([]byte, error)) ([]by
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, fmt.Errorf("an Extism manifest that cannot be read: %w", err)
 	}
-	if n := len(m.Wasm); n == 0 || n > MaxModules {
-		return nil, fmt.Errorf("an Extism manifest names 1 to %d modules (wasm), and this %d",
-			MaxModules, n)
+	if err := m.checkCount(); err != nil {
+		return nil, err
 	}
 	at := m.main()
 	var main []byte
@@ -139,13 +138,24 @@ func manifestOf(wasm []byte) (*manifest, error) {
 	if err := json.Unmarshal(payload, m); err != nil {
 		return nil, fmt.Errorf("its section %s: %w", sectionName, err)
 	}
+	if err := m.checkCount(); err != nil {
+		return nil, fmt.Errorf("its section %s: %w", sectionName, err)
+	}
 	return m, nil
 }
 
-// section finds the custom section of a module whose structure was checked.
-func section(wasm []byte) (payload []byte, ok bool) {
+func (m *manifest) checkCount() error {
+	if n := len(m.Wasm); n == 0 || n > MaxModules {
+		return fmt.Errorf("an Extism manifest names 1 to %d modules (wasm), and this %d", MaxModules, n)
+	}
+	return nil
+}
+
+// section finds the custom section of a module whose structure was checked: the last one, since that
+// is a bundle's own, whatever its main module came with.
+func section(wasm []byte) (payload []byte, found bool) {
 	const header = 8 // bytes, magic and version
-	for rest := wasm[min(header, len(wasm)):]; len(rest) > 0; {
+	for rest, ok := wasm[min(header, len(wasm)):], true; len(rest) > 0; {
 		id, body := rest[0], rest[1:]
 		if body, rest, ok = cut(body); !ok {
 			return nil, false
@@ -154,10 +164,10 @@ func section(wasm []byte) (payload []byte, ok bool) {
 			continue
 		}
 		if name, said, ok := cut(body); ok && string(name) == sectionName {
-			return said, true
+			payload, found = said, true
 		}
 	}
-	return nil, false
+	return payload, found
 }
 
 // cut takes bytes off that their length comes before.
@@ -188,14 +198,10 @@ var (
 
 // needs is what the manifest wishes for. The host's paths in it count for nothing.
 func (m *manifest) needs() (n abi.Needs) {
-	for _, pattern := range slices.Compact(slices.Sorted(slices.Values(m.AllowedHosts))) {
-		need := abi.HTTPNeed{Host: strings.ToLower(pattern)}
-		if !hostName.MatchString(pattern) {
-			need.Host = abi.AnyHost
-			need.Reason = "the manifest wishes for " + abi.CleanText(pattern, 200)
-		}
-		n.HTTP = append(n.HTTP, need)
+	if m == nil {
+		return n
 	}
+	n.HTTP = hostNeeds(m.AllowedHosts)
 	guests := map[string]string{} // modes
 	for place, guest := range m.AllowedPaths {
 		mode := "rw"
@@ -214,6 +220,32 @@ func (m *manifest) needs() (n abi.Needs) {
 	}
 	return n
 }
+
+// hostNeeds puts each host once. Patterns that a need cannot have are one together.
+func hostNeeds(patterns []string) (needs []abi.HTTPNeed) {
+	var odd []string
+	seen := map[string]bool{}
+	for _, pattern := range slices.Sorted(slices.Values(patterns)) {
+		switch name := strings.ToLower(pattern); {
+		case seen[name]:
+			continue
+		case hostName.MatchString(name):
+			needs = append(needs, abi.HTTPNeed{Host: name})
+			seen[name] = true
+		default:
+			odd = append(odd, pattern)
+			seen[name] = true
+		}
+	}
+	if len(odd) > 0 {
+		needs = append(needs, abi.HTTPNeed{Host: abi.AnyHost,
+			Reason: abi.CleanText("the manifest wishes for "+strings.Join(odd, ", "), maxReason)})
+	}
+	return needs
+}
+
+// maxReason is how much of the odd patterns is told, in characters.
+const maxReason = 200
 
 // lower puts the manifest's limits under a policy's, and its settings where that has none.
 func (m *manifest) lower(p *host.Policy) {

@@ -61,11 +61,13 @@ func (m *module) run(ctx context.Context, export string, input []byte, obs *host
 	ret, stats, err := m.guest.Run(ctx, entry, obs)
 	s, _ := ret.State.(*state)
 	if exit, ok := errors.AsType[*host.ExitError](err); ok {
-		return nil, stats, &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code),
-			Message: said(s, exit.Error())}
+		err = &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code), Message: said(s, exit.Error())}
 	}
 	if err == nil {
 		err = verdict(&ret, export)
+	}
+	if failure, ok := err.(*abi.Failure); ok {
+		failure.Message = string(m.guest.Scrub([]byte(failure.Message)))
 	}
 	if silent, ok := errors.AsType[*host.ExitError](err); ok {
 		silent.Stderr = stats.Stderr
@@ -74,7 +76,7 @@ func (m *module) run(ctx context.Context, export string, input []byte, obs *host
 		return nil, stats, err
 	}
 	b, _ := s.mem.view(s.output, s.outLen) // which was there when it was set
-	return bytes.Clone(b), stats, nil
+	return bytes.Clone(m.guest.Scrub(b)), stats, nil
 }
 
 // ready puts the input where the guest finds it.

@@ -248,6 +248,6 @@ func (m *sdkModule) Call(ctx context.Context, call *plugins.Call, obs *host.Obse
 	if err != nil {
 		return out, stats, s.scrubbed(err)
 	}
-	out, err = loader.OutputOf(answer)
+	out, err = loader.OutputOf([]byte(s.scrub(string(answer))))
 	return out, stats, err
 }

@@ -75,7 +75,7 @@ func (p *sdkPool) call(ctx context.Context, job *sdkJob) ([]byte, error) {
 	defer leave()
 	opening, cancelOpening := p.bounded(ctx, openTime)
 	defer cancelOpening()
-	proc, err := p.take(opening)
+	proc, err := p.take(opening, job)
 	if err != nil {
 		return nil, p.ended(ctx, opening, err, &host.LimitError{Limit: "compile", Time: openTime})
 	}
@@ -85,7 +85,8 @@ func (p *sdkPool) call(ctx context.Context, job *sdkJob) ([]byte, error) {
 	output, verdict, err := proc.call(running, job)
 	if c := job.call; c != nil {
 		c.stats.Wait, c.stats.Time = began.Sub(asked), time.Since(began)
-		c.stats.Memory, c.stats.Stderr = verdict.Memory, c.scrub(verdict.Stderr)
+		verdict.Stderr = c.scrub(verdict.Stderr) // which errors have as well
+		c.stats.Memory, c.stats.Stderr = verdict.Memory, verdict.Stderr
 	}
 	if err != nil {
 		proc.end()
@@ -141,16 +142,21 @@ func (p *sdkPool) ended(caller, bounded context.Context, err error, limit error)
 	return host.GaveUp(caller)
 }
 
-// take gives the process that idles, or another.
-func (p *sdkPool) take(ctx context.Context) (*sdkProcess, error) {
+// take gives a process that has the job: the one that idles, unless somebody has ended it meanwhile,
+// or another.
+func (p *sdkPool) take(ctx context.Context, job *sdkJob) (*sdkProcess, error) {
 	p.mu.Lock()
 	proc := p.idle
 	p.idle = nil
 	p.mu.Unlock()
-	if proc != nil {
+	if proc != nil && proc.send(ctx, job) == nil {
 		return proc, nil
 	}
-	return startSDK(ctx, p)
+	proc, err := startSDK(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return proc, proc.send(ctx, job)
 }
 
 func (p *sdkPool) give(proc *sdkProcess) {

@@ -100,7 +100,18 @@ func (s *sdkProcess) receive(kind sdkwire.Kind, head any) (sdkwire.Frame, error)
 	return f, err
 }
 
-// call carries a job out. An error is the process's, which is to be ended then.
+// send gives the process a job. One that cannot take it has not begun it, and is ended.
+func (s *sdkProcess) send(ctx context.Context, job *sdkJob) error {
+	defer s.killedBy(ctx)()
+	err := sdkwire.Send(s.in, sdkwire.Call, sdkwire.Calling{Export: job.export}, job.input)
+	if err != nil {
+		s.end()
+		return s.broken(err)
+	}
+	return nil
+}
+
+// call waits for the job that was sent. With an error, which is the process's, that is ended.
 func (s *sdkProcess) call(ctx context.Context, job *sdkJob) (
 	output []byte, v sdkwire.Verdict, err error) {
 	defer s.killedBy(ctx)()
@@ -110,9 +121,6 @@ func (s *sdkProcess) call(ctx context.Context, job *sdkJob) (
 			err = s.broken(err)
 		}
 	}()
-	if err = sdkwire.Send(s.in, sdkwire.Call, sdkwire.Calling{Export: job.export}, job.input); err != nil {
-		return nil, v, err
-	}
 	for {
 		f, err := sdkwire.Receive(s.out, s.most)
 		if err != nil {

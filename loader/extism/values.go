@@ -52,12 +52,12 @@ func (c *call) varGet() {
 	name := c.name(c.stack[0])
 	c.mem.release(c.stack[0])
 	c.stack[0] = 0
-	value, ok := c.vars[name]
-	if !ok {
-		a, err := c.KV(&abi.KVRequest{Op: abi.KVGet, Key: name})
-		if refused(err) {
-			c.Fail(failed("var_get", err))
-		}
+	a, err := c.KV(&abi.KVRequest{Op: abi.KVGet, Key: name})
+	if refused(err) {
+		c.Fail(failed("var_get", err))
+	}
+	value, ok := c.vars[name] // which loading may have set, too: what a call has kept counts first
+	if err == nil && a.Value != nil || !ok {
 		value, _ = abi.NewReader(a.Value).Bin() // anything else was not written here
 	}
 	if len(value) > 0 {
@@ -84,6 +84,7 @@ func (c *call) varSet() {
 	_, err := c.KV(q)
 	switch {
 	case err == nil:
+		c.keepVar(name, nil, true) // what loading set is over
 	case refused(err):
 		c.Fail(failed("var_set", err))
 	default:

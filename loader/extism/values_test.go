@@ -76,6 +76,48 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// A variable that was set while loading, when nothing can be kept, is one until a call keeps another.
+func TestVariableOfLoading(t *testing.T) {
+	set := func(value string) body {
+		return func(k *kit) asm.Instr {
+			return k.put(1, "v") + k.put(2, value) + k.with("var_set", asm.LocalGet(1), asm.LocalGet(2))
+		}
+	}
+	get := func(k *kit) asm.Instr {
+		return k.put(1, "v") + k.with("var_get", asm.LocalGet(1)) + asm.LocalSet(0) +
+			k.with("output_set", asm.LocalGet(0), k.with("length", asm.LocalGet(0)))
+	}
+	wasm := guest(map[string]body{
+		"_initialize": set("loaded"), "get": get,
+		"set": func(k *kit) asm.Instr { return set("kept")(k) + get(k) },
+		"forget": func(k *kit) asm.Instr {
+			return k.put(1, "v") + k.with("var_set", asm.LocalGet(1), asm.I64Const(0)) + get(k)
+		},
+	})
+	for _, tt := range []struct {
+		space host.KV
+		want  string // of get, set, get, forget, get
+	}{
+		{nil, "loaded kept loaded  loaded"},
+		{kv.Memory(), "loaded kept kept  loaded"},
+	} {
+		d := loader.Decision{}
+		d.Host.Grants.KV = tt.space
+		dir := load(t, wasm, d, "get", "set", "forget")
+		var said []string
+		for _, tool := range []string{"get", "set", "get", "forget", "get"} {
+			got, err := invoke(t.Context(), dir, tool, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, got)
+		}
+		if got := strings.Join(said, " "); got != tt.want {
+			t.Errorf("kv %v: %q, want %q", tt.space != nil, got, tt.want)
+		}
+	}
+}
+
 // brokenSpace is a space that cannot be used.
 type brokenSpace struct{}
 

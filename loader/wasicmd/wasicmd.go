@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
 )
@@ -88,7 +89,11 @@ func (k *kind) prepare(p *loader.Plugin, d *loader.Decision) (*module, host.Poli
 	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
 	policy := d.Host
 	policy.Dialect = k.dialect
-	return m, policy, m.declare(d.Functions)
+	err := m.declare(d.Functions)
+	if err == nil { // what the policy says is held against the same limits as any plugin's word
+		m.manifest, err = abihost.ParseManifest(abi.AppendManifest(nil, &m.manifest))
+	}
+	return m, policy, err
 }
 
 // declare makes the tools that the policy declares, or the one of the file's name.
@@ -135,6 +140,10 @@ func newTool(fn *loader.Function) (*tool, error) {
 		}
 	}
 	add(fn.Stdin)
+	if fn.Text && fn.Stdin == "" && len(names) > 1 {
+		return nil, fmt.Errorf(`takes = "text" is of one string, and its args name %d properties: `+
+			"say with stdin which one it reads", len(names))
+	}
 	switch {
 	case fn.Tool.InputSchema != "":
 	case fn.Text && len(names) == 0:

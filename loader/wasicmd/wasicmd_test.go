@@ -1,6 +1,7 @@
 package wasicmd_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
+	"github.com/wasmagent/wasmagent/host/egress"
 	"github.com/wasmagent/wasmagent/host/hosttest/asm"
 	"github.com/wasmagent/wasmagent/loader"
 	"github.com/wasmagent/wasmagent/loader/wasicmd"
@@ -82,6 +84,7 @@ func TestBadDeclarations(t *testing.T) {
 		{loader.Function{Export: "main"}, "leave export out"},
 		{loader.Function{Args: []string{"a", "{b"}}, `args[1]: at "{b"`},
 		{loader.Function{Args: []string{"a\x00"}}, "zero byte"},
+		{loader.Function{Text: true, Args: []string{"{a}", "{b}"}}, "say with stdin which one it reads"},
 	} {
 		c.fn.Tool.Name = "tool"
 		s := tryOpen(t, "tool", prints(""), loader.Decision{Functions: []loader.Function{c.fn}})
@@ -105,6 +108,21 @@ func TestExit(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	s.want("tool", `{"args": ["cat"], "stdin": 1}`, "1") // as if nothing had happened
+}
+
+// hider is a grant with a secret.
+type hider string
+
+func (hider) Do(context.Context, *egress.Request) (*egress.Response, error) { return nil, nil }
+func (h hider) Secrets() []string                                           { return []string{string(h)} }
+func (h hider) Scrub(s string) string                                       { return strings.ReplaceAll(s, string(h), "[hidden]") }
+
+// A secret that a command has got hold of is not in its answer.
+func TestAnswerWithoutSecrets(t *testing.T) {
+	var d loader.Decision
+	d.Host.Grants.HTTP = hider("hush")
+	s := open(t, "tool", prints("it is hush"), d)
+	s.want("tool", `{}`, `"it is [hidden]"`)
 }
 
 // What a command says before it exits: on stderr, else on stdout, else nothing.

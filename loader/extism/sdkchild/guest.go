@@ -97,7 +97,8 @@ func (p *plugin) run(ctx context.Context, stderr *head, export string, input []b
 		line := sdkwire.Line{Level: levels[level], Text: abi.CleanText(text, maxLine)}
 		_ = p.server.send(sdkwire.Log, &line, nil) // a host that is gone ends this process
 	})
-	code, output, err := in.CallWithContext(ctx, export, input)
+	var end ending
+	code, output, err := in.CallWithContext(context.WithValue(ctx, endingKey{}, &end), export, input)
 	text := in.GetErrorWithContext(ctx)
 	switch {
 	case err != nil && text != "" && err.Error() == text:
@@ -106,6 +107,8 @@ func (p *plugin) run(ctx context.Context, stderr *head, export string, input []b
 		return nil, err
 	case code != 0: // which the SDK takes for a success when there is no text
 		return nil, reported(code, fmt.Sprintf("returned %d, without an error text", int32(code)))
+	case end.exited && !end.answered && export != command:
+		return nil, &host.ExitError{} // with code 0, which the SDK takes for an empty output
 	}
 	return output, nil
 }
@@ -151,22 +154,46 @@ func recovered(err *error) {
 	}
 }
 
-// outputs watches where guests say their output is. The SDK reads a range outside of its memory as
-// an empty output.
+// command is the function of a program that has one, and ends by an exit.
+const command = "_start"
+
+// ending is what was seen of how a call ends.
+type ending struct{ answered, exited bool }
+
+// endingKey is what a call's context has its ending under.
+type endingKey struct{}
+
+// outputs watches where guests say their output is, and whether they do before they exit. The SDK
+// reads a range outside of its memory as an empty output.
 type outputs struct{ most int64 }
 
 // NewFunctionListener implements experimental.FunctionListenerFactory.
 func (o outputs) NewFunctionListener(def api.FunctionDefinition) experimental.FunctionListener {
-	if def.GoFunction() == nil || def.ModuleName() != "extism:host/env" ||
-		len(def.ExportNames()) != 1 || def.ExportNames()[0] != "output_set" {
+	if def.GoFunction() == nil || len(def.ExportNames()) != 1 {
 		return nil
 	}
-	return experimental.FunctionListenerFunc(o.check)
+	switch def.ModuleName() + "." + def.ExportNames()[0] {
+	case "extism:host/env.output_set":
+		return experimental.FunctionListenerFunc(o.check)
+	case "wasi_snapshot_preview1.proc_exit":
+		return experimental.FunctionListenerFunc(exits)
+	}
+	return nil
+}
+
+func exits(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64,
+	_ experimental.StackIterator) {
+	if end, ok := ctx.Value(endingKey{}).(*ending); ok {
+		end.exited = true
+	}
 }
 
 func (o outputs) check(ctx context.Context, _ api.Module, _ api.FunctionDefinition,
 	params []uint64, _ experimental.StackIterator) {
 	offset, size := params[0], params[1]
+	if end, ok := ctx.Value(endingKey{}).(*ending); ok {
+		end.answered = true
+	}
 	if size > uint64(o.most) {
 		panic(&host.LimitError{Limit: "output", Max: o.most, Asked: int64(min(size, 1<<62))})
 	}
