@@ -45,7 +45,7 @@ type given struct {
 
 type givenSchema struct {
 	schema  json.RawMessage // nil: none
-	changed time.Time       // when it took the place of another one; zero: never
+	changed time.Time       // when it took the place of another schema; zero: never
 }
 
 // note remembers what a list gives. Tools that it does not have stay, MaxGiven at most: there may
@@ -59,8 +59,8 @@ func (g *given) note(tools []*mcp.Tool) {
 	for _, tool := range tools {
 		schema, _ := tool.OutputSchema.(json.RawMessage) // as this package sets it
 		known, ok := g.tools[tool.Name]
-		if ok && !bytes.Equal(known.schema, schema) {
-			known.changed = time.Now()
+		if ok && known.schema != nil && !bytes.Equal(known.schema, schema) {
+			known.changed = time.Now() // who knows of no schema holds nothing against one
 		}
 		known.schema = schema
 		g.tools[tool.Name] = known

@@ -47,6 +47,8 @@ func TestGiven(t *testing.T) {
 			list(``)
 			time.Sleep(ListSettle)
 			want("without a schema", ``, true)
+			list(`3`)
+			want("a schema where there was none", `3`, true)
 		}
 	})
 }
