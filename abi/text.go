@@ -104,3 +104,17 @@ func Hidden(r rune) bool {
 	}
 	return r == '\u2800' // the blank braille pattern
 }
+
+// CutText shortens a text of more than max characters, the last of which is then an ellipsis.
+func CutText(s string, max int) string {
+	count := 0
+	end := 0 // of the last character that would stay before an ellipsis
+	for i := range s {
+		if count++; count == max {
+			end = i
+		} else if count > max {
+			return s[:end] + "…"
+		}
+	}
+	return s
+}

@@ -85,3 +85,17 @@ func FuzzCleanText(f *testing.F) {
 		}
 	})
 }
+
+func TestCutText(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		max  int
+		want string
+	}{
+		{"", 3, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöüß", 3, "äö…"}, {"äöü", 3, "äöü"}, {"ab", 1, "…"},
+	} {
+		if have := CutText(tt.text, tt.max); have != tt.want {
+			t.Errorf("%q at %d: %q, want %q", tt.text, tt.max, have, tt.want)
+		}
+	}
+}

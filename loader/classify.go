@@ -147,26 +147,11 @@ const (
 func (t *tool) reported(kind plugins.Kind, f *abi.Failure) error {
 	return t.fault(kind, &abi.Failure{
 		Code:      abi.CleanText(f.Code, maxWord),
-		Message:   cut(strings.ToValidUTF8(f.Message, "\uFFFD"), maxMessage),
+		Message:   abi.CutText(strings.ToValidUTF8(f.Message, "\uFFFD"), maxMessage),
 		Permanent: f.Permanent,
 		Pointer:   abi.CleanText(f.Pointer, maxWord),
 		Details:   bytes.Clone(f.Details),
 	})
-}
-
-// cut shortens a text of more than max characters, the last of which is then an ellipsis. A message
-// keeps its lines, so it is not cleaned yet.
-func cut(s string, max int) string {
-	count := 0
-	end := 0 // of the last character that would stay before an ellipsis
-	for i := range s {
-		if count++; count == max {
-			end = i
-		} else if count > max {
-			return s[:end] + "…"
-		}
-	}
-	return s
 }
 
 // malformed is a reply that cannot be read, with the byte where it goes wrong if that is known.

@@ -167,7 +167,7 @@ func (r *result) failure() *abi.Failure {
 			text.WriteString(b.Text)
 		}
 	}
-	f := &abi.Failure{Message: cutText(text.String(), maxMessage)}
+	f := &abi.Failure{Message: abi.CutText(text.String(), maxMessage)}
 	if f.Message == "" {
 		f.Message = "it failed and does not say why"
 	}
@@ -177,17 +177,4 @@ func (r *result) failure() *abi.Failure {
 		}
 	}
 	return f
-}
-
-// cutText shortens a text of more than max characters, the last of which is then an ellipsis.
-func cutText(s string, max int) string {
-	count, end := 0, 0
-	for i := range s {
-		if count++; count == max {
-			end = i
-		} else if count > max {
-			return s[:end] + "…"
-		}
-	}
-	return s
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
 )
@@ -118,4 +119,53 @@ func some(names []string) []string {
 		return append(slices.Clone(names[:maxNamed]), fmt.Sprintf("and %d more", more))
 	}
 	return names
+}
+
+// relist takes over the server's tools, and tells whoever waits for a change.
+func (s *Source) relist(ctx context.Context, c *session) error {
+	listed, names, more, err := list(ctx, c.mcp, &s.server)
+	if err != nil {
+		return err
+	}
+	o := newOffer(&s.server, listed, names, more, s.scrub)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold(o)
+	s.tell(o)
+	s.held, s.unmet = o.withheld, o.unmet
+	if len(o.unmet) > 0 {
+		s.meant = o.meant(o.unmet[0])
+	}
+	s.take(o)
+	return nil
+}
+
+// follow lists the tools again when the server says that they have changed, however often it does.
+func (s *Source) follow() {
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case <-s.stale:
+		}
+		timer := time.NewTimer(ChangeQuiet)
+		select {
+		case <-s.life.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		s.mu.Lock()
+		c := s.session
+		s.mu.Unlock()
+		if c == nil || c.isOver() {
+			continue // the next start lists
+		}
+		ctx, cancel := context.WithTimeout(s.life, s.server.Limits.Start)
+		if err := s.relist(ctx, c); err != nil && s.life.Err() == nil {
+			s.log.Warn("the changed tools could not be listed; the ones from before stay", "err",
+				s.shown(err.Error(), MaxLineChars))
+		}
+		cancel()
+	}
 }

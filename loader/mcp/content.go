@@ -129,17 +129,4 @@ func (a *answer) failure(report func(string) string) *abi.Failure {
 	return f
 }
 
-// cut shortens a text of more than max characters, the last of which is then an ellipsis.
-func cut(s string, max int) string {
-	count, end := 0, 0
-	for i := range s {
-		if count++; count == max {
-			end = i
-		} else if count > max {
-			return s[:end] + "…"
-		}
-	}
-	return s
-}
-
 func word(s string) string { return abi.CleanText(s, maxWord) }

@@ -149,7 +149,7 @@ func (s *Source) report(text string) string {
 	if flat := abi.CleanText(text, len(text)); s.scrub(flat) != flat {
 		text = s.scrub(flat) // what is cleaned away had split a secret
 	}
-	return cut(text, MaxFailureChars)
+	return abi.CutText(text, MaxFailureChars)
 }
 
 // scrub takes secrets out of an answer.
