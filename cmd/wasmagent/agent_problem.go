@@ -149,6 +149,7 @@ func (g *agent) explain(err error) error {
 		if g.app.ledgerFile != "" {
 			again += " --ledger " + shellQuote(g.app.ledgerFile)
 		}
+		again = g.app.inDirs(again)
 	}
 	var hint string
 	switch e, stopped := errors.AsType[*stoppedError](err); {
@@ -166,7 +167,7 @@ func (g *agent) explain(err error) error {
 			hint += "; capabilities.reduction.enabled = true in the configuration shows the model less of it"
 		}
 	case g.session != nil && setApart(err):
-		hint = "wasmagent sessions fork " + g.session.Name() + " makes a session that can go on"
+		hint = g.app.underPolicy("wasmagent sessions fork "+g.session.Name()) + " makes a session that can go on"
 	case g.app.ctx.Err() != nil && again != "":
 		hint = again + " goes on with it"
 	default:

@@ -53,7 +53,7 @@ func (a *app) findIn(ctx context.Context, arg string, toolFirst bool,
 		return &target{c, owner, name, ""}, nil
 	}
 	if !c.hasPlugin(plugin) {
-		return nil, cmp.Or(c.lost(name), c.noTool(arg))
+		return nil, cmp.Or(c.lost(name), a.noTool(c, arg))
 	}
 	i, err := c.plugin(plugin)
 	if err != nil {

@@ -72,8 +72,8 @@ func (k *kind) Recognize(f *host.Facts) string {
 	return ""
 }
 
-// errLinked is a manifest of several modules.
-var errLinked = errors.New("its manifest links several modules, which only Extism's own engine " +
+// ErrLinked is a manifest of several modules in the native engine.
+var ErrLinked = errors.New("its manifest links several modules, which only Extism's own engine " +
 	`does: engine = "extism-sdk" in its policy`)
 
 // FunctionsError is a policy that does not say which functions of a plugin are tools, or names some
@@ -123,13 +123,13 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 		return nil, err
 	}
 	switch {
-	case d.Engine == engineSDK:
+	case d.Engine == EngineSDK:
 		return k.compileSDK(ctx, m, said.parts(wasm), policy)
 	case d.Engine != "" && d.Engine != engineNative:
-		want := fmt.Sprintf("there is no such engine: want %q or %q", engineNative, engineSDK)
+		want := fmt.Sprintf("there is no such engine: want %q or %q", engineNative, EngineSDK)
 		return nil, &EngineError{d.Engine, []string{want}}
 	case said != nil && len(said.Wasm) > 1:
-		return nil, errLinked
+		return nil, ErrLinked
 	}
 	policy.Dialect = k.dialect
 	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {

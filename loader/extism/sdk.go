@@ -16,11 +16,11 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// The names of the engines in a policy.
-const (
-	engineNative = "native" // and ""
-	engineSDK    = "extism-sdk"
-)
+// EngineSDK is the name in a policy of the engine that is Extism's own Go SDK.
+const EngineSDK = "extism-sdk"
+
+// engineNative, as "", is the engine that all other plugins run in.
+const engineNative = "native"
 
 // Limits of the engine extism-sdk.
 const (
@@ -73,7 +73,7 @@ func (k *kind) compileSDK(ctx context.Context, own *module, parts []sdkPart, pol
 		return nil, err
 	}
 	if problems := k.unkept(&policy); len(problems) > 0 {
-		return nil, &EngineError{engineSDK, problems}
+		return nil, &EngineError{EngineSDK, problems}
 	}
 	if err := checkParts(parts, &limits); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func unlinked(f *host.Facts, exports map[string]*host.Facts) (problems []string)
 		}
 		if !have {
 			problems = append(problems, fmt.Sprintf("import %s.%s%s: the engine %s has no such %s",
-				abi.CleanText(im.Module, 80), abi.CleanText(im.Name, 80), im.Type, engineSDK, im.Kind))
+				abi.CleanText(im.Module, 80), abi.CleanText(im.Name, 80), im.Type, EngineSDK, im.Kind))
 		}
 	}
 	return problems

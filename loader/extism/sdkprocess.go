@@ -46,7 +46,7 @@ func startSDK(ctx context.Context, p *sdkPool) (_ *sdkProcess, err error) {
 	}
 	s.out = bufio.NewReader(out)
 	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("command of the engine %s: %w", engineSDK, err)
+		return nil, fmt.Errorf("command of the engine %s: %w", EngineSDK, err)
 	}
 	s.wait = sync.OnceValue(s.cmd.Wait)
 	defer s.killedBy(ctx)()
@@ -85,7 +85,7 @@ func (s *sdkProcess) broken(err error) error {
 	if _, ok := errors.AsType[*host.LoadError](err); ok {
 		return err
 	}
-	detail := fmt.Sprintf("its process in the engine %s ended: %v", engineSDK, err)
+	detail := fmt.Sprintf("its process in the engine %s ended: %v", EngineSDK, err)
 	if first, _, _ := strings.Cut(string(s.complain.b), "\n"); first != "" {
 		detail += ": " + abi.CleanText(first, 200)
 	}
