@@ -76,8 +76,13 @@ func (e *CollisionError) Error() string {
 	if e.Kept != "" {
 		who = show(e.Kept) + " had it first and keeps it"
 	}
-	return fmt.Sprintf("%s %q is claimed by %s: %s; rename or remove one",
+	text := fmt.Sprintf("%s %q is claimed by %s: %s; rename or remove one",
 		e.What, e.Name, show(strings.Join(e.Paths, " and ")), who)
+	if e.What == "tool" {
+		text += ", or in the policy say prefix = true for one, which puts the plugin's name before its " +
+			"tools', or give it another name under functions where it is named there"
+	}
+	return text
 }
 
 // ChangedError is a file that is not the one that was listed.

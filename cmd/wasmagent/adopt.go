@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/loader/extism"
 )
 
 // adoptJSON is a plugin that was given a first section of the policy.
@@ -110,6 +111,12 @@ func (a *app) showAdopted(j *adoptJSON) error {
 		"and %q calls one\n", oneLine(j.File), a.aboutFile("inspect", j.Path),
 		a.aboutFile("call", j.Path+":"+j.Tools[0]))
 	return nil
+}
+
+// unnamed tells of a plugin of which no policy says which functions are tools.
+func unnamed(err error) bool {
+	functions, ok := errors.AsType[*extism.FunctionsError](err)
+	return ok && len(functions.Wrong) == 0
 }
 
 // adoptHint is the command that makes tools of a plugin which describes none.

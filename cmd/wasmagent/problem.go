@@ -13,7 +13,6 @@ import (
 	"github.com/wasmagent/wasmagent/config"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
-	"github.com/wasmagent/wasmagent/loader/extism"
 	"github.com/wasmagent/wasmagent/loader/mcp"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/policy"
@@ -261,7 +260,7 @@ func (a *app) hintOf(code int, err error) string {
 		return fmt.Sprintf(`trying again cannot help; "%s" shows what the plugin is granted`,
 			a.allowHere("wasmagent allow "+shellQuote(deniedPlugin(err)), deniedPlugin(err), a.targetFile()))
 	case errors.As(err, &failure) && failure.Permanent:
-		return "trying again cannot help: the tool says that it will fail the same way"
+		return "trying again is not expected to help: with the same input it fails the same way"
 	}
 	if hint := agentHint(err); hint != "" {
 		return hint
@@ -269,9 +268,8 @@ func (a *app) hintOf(code int, err error) string {
 	var limit *host.LimitError
 	var trap *host.TrapError
 	var spec *loader.SpecError
-	var functions *extism.FunctionsError
 	switch {
-	case errors.As(err, &functions) && len(functions.Wrong) == 0:
+	case unnamed(err):
 		return a.adoptHint(err)
 	case errors.As(err, &limit):
 		return "ask for less at a time, or set the plugin's limits in its section of the policy"

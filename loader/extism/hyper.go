@@ -113,6 +113,7 @@ func (k *hyperKind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p 
 			"it exports neither describe and call nor list_tools and call_tool"}}}
 	}
 	policy := d.Host
+	refuseAll(&policy)
 	policy.Dialect = k.dialect
 	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {
 		return nil, err

@@ -84,7 +84,11 @@ func TestBundle(t *testing.T) {
 		{"as many as may be", many(extism.MaxModules), "its manifest links several modules, which only " +
 			`Extism's own engine does: engine = "extism-sdk" in its policy`},
 		{"no JSON", `{"wasm":`, "an Extism manifest that cannot be read: unexpected end of JSON input"},
-		{"a wrong type", `{"wasm":"code.wasm"}`, "an Extism manifest that cannot be read"},
+		{"a wrong type", `{"wasm":"code.wasm"}`, "that cannot be read: wasm: want a list, have string"},
+		{"a text for a time", `{"wasm":[],"timeout_ms":"5s"}`, "timeout_ms: want a number, have string"},
+		{"a number for a path", `{"wasm":[{"path":5}]}`, "wasm.path: want a text, have number"},
+		{"no bytes", `{"wasm":[{"data":{}}]}`, "wasm.data: want base64, have object"},
+		{"a list of settings", `{"wasm":[],"config":[]}`, "config: want an object, have array"},
 		{"a parent", `{"wasm":[{"path":"../code.wasm"}]}`, "it must lie in the manifest's directory"},
 		{"a parent within", `{"wasm":[{"path":"below/../../code.wasm"}]}`,
 			"it must lie in the manifest's directory"},

@@ -95,8 +95,9 @@ func (k *kind) unkept(p *host.Policy) (problems []string) {
 		asked bool
 		text  string
 	}{
-		{len(k.sdkCommand) == 0, "this program has no command that runs the SDK " +
-			"(extism.Options.SDKCommand): leave engine out, for the native one"},
+		{len(k.sdkCommand) == 0, "this program has no command that runs the SDK: a " +
+			"Go program gives extism.New one, extism.Options.SDKCommand, that calls sdkchild.Serve " +
+			"(loader/extism/sdkchild), and the command wasmagent has it"},
 		{len(p.Grants.Files) > 0, "the SDK lets links lead out of the directories that it is given: " +
 			"take files out of the policy, or engine, since the native one holds them"},
 		{p.Grants.KV != nil, "variables last as long as a call: take kv out of the policy, or engine"},
@@ -136,8 +137,8 @@ func checkParts(parts []sdkPart, limits *host.Limits) error {
 		}
 	}
 	if most := uint64(limits.Memory) / sdkPageBytes; pages > most {
-		problems = append(problems, fmt.Sprintf("its memory begins with %d pages of 64 KiB, past the "+
-			"limit of %d (limits.memory)", pages, most))
+		problems = append(problems, fmt.Sprintf("its memory begins with %g MiB, past the limit of %g MiB "+
+			"(limits.memory)", float64(pages)/pagesPerMiB, float64(most)/pagesPerMiB))
 	}
 	if len(problems) > 0 {
 		return &host.LoadError{Stage: "contract", Err: &host.ModuleError{Problems: problems}}
@@ -146,7 +147,10 @@ func checkParts(parts []sdkPart, limits *host.Limits) error {
 }
 
 // sdkPageBytes is the size of a page of linear memory.
-const sdkPageBytes = 64 << 10
+const (
+	sdkPageBytes = 64 << 10
+	pagesPerMiB  = 1 << 20 / sdkPageBytes
+)
 
 // unlinked lists the imports that there is nothing for.
 func unlinked(f *host.Facts, exports map[string]*host.Facts) (problems []string) {

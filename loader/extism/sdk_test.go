@@ -161,7 +161,7 @@ func TestSDKEngineModules(t *testing.T) {
 		"imports": {unknown.run(ok), "contract", "import env.memory_of(i32) -> i32: the engine " +
 			"extism-sdk has no such func"},
 		"memory": {large.Bytes(), "contract",
-			"65 pages of 64 KiB, past the limit of 64 (limits.memory)"},
+			"its memory begins with 4.0625 MiB, past the limit of 4 MiB (limits.memory)"},
 		"signature": {mistyped.run(ok), "instantiate", "signature mismatch"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -171,12 +171,7 @@ const maxLogLine = 4096
 
 // fetch sends a request through the policy's rules.
 func (c *sdkCall) fetch(ctx context.Context, req *egress.Request) (*sdkwire.Answer, []byte) {
-	door := c.module.policy.Grants.HTTP
-	if door == nil {
-		return &sdkwire.Answer{Failure: &abi.Failure{Code: string(abi.Denied), Permanent: true,
-			Message: "http_request: the operator has not granted http to this plugin"}}, nil
-	}
-	resp, err := door.Do(ctx, req)
+	resp, err := c.module.policy.Grants.HTTP.Do(ctx, req)
 	refusal, known := errors.AsType[*egress.Error](err)
 	if !known || refusal.Sent {
 		c.stats.Effects.Requests++
