@@ -13,19 +13,17 @@ import (
 func TestFunctions(t *testing.T) {
 	w := newWorld(t)
 	w.write(`[plugins.fetch]
-kind = "command"
+kind = "extism"
 engine = "native"
 [plugins.fetch.functions.put]
 description = """
 Put it.
 There."""
-args = ["-c", "{code}", ""]
-stdin = "text"
+export = "put_it"
 [plugins.fetch.functions.get]
 takes = "text"
 input_schema = { type = "object" }
 output_schema = ' {"type": "string"} '
-args = []
 `)
 	d, err := w.decide()
 	if err != nil {
@@ -33,12 +31,47 @@ args = []
 	}
 	want := []loader.Function{
 		{Tool: abi.ToolSpec{Name: "get", InputSchema: `{"type":"object"}`,
-			OutputSchema: `{"type": "string"}`}, Text: true, Args: []string{}},
-		{Tool: abi.ToolSpec{Name: "put", Description: "Put it. There."},
-			Args: []string{"-c", "{code}", ""}, Stdin: "text"},
+			OutputSchema: `{"type": "string"}`}, Text: true},
+		{Tool: abi.ToolSpec{Name: "put", Description: "Put it. There."}, Export: "put_it"},
 	}
-	if d.Kind != "command" || d.Engine != "native" || !reflect.DeepEqual(d.Functions, want) {
+	if d.Kind != "extism" || d.Engine != "native" || !reflect.DeepEqual(d.Functions, want) {
 		t.Errorf("%q %q %+v", d.Kind, d.Engine, d.Functions)
+	}
+}
+
+// So does what it says of a command's arguments.
+func TestFunctionsOfACommand(t *testing.T) {
+	w := newWorld(t)
+	w.write(`[plugins.fetch]
+kind = "command"
+[plugins.fetch.functions.put]
+args = ["-c", "{code}", ""]
+stdin = "text"
+[plugins.fetch.functions.get]
+args = []
+`)
+	d, err := w.decide()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []loader.Function{
+		{Tool: abi.ToolSpec{Name: "get"}, Args: []string{}},
+		{Tool: abi.ToolSpec{Name: "put"}, Args: []string{"-c", "{code}", ""}, Stdin: "text"},
+	}
+	if d.Kind != "command" || d.Engine != "" || !reflect.DeepEqual(d.Functions, want) {
+		t.Errorf("%q %q %+v", d.Kind, d.Engine, d.Functions)
+	}
+}
+
+// A kind without engines is refused one.
+func TestEngineOfNoChoice(t *testing.T) {
+	for _, kind := range []string{"wasmagent", "command"} {
+		w := newWorld(t)
+		w.write("[plugins.fetch]\nkind = \"" + kind + "\"\nengine = \"native\"\n")
+		if _, err := w.decide(); err == nil ||
+			!strings.Contains(err.Error(), "of the kind "+kind+" has no choice of engines") {
+			t.Error(err)
+		}
 	}
 }
 
@@ -49,7 +82,7 @@ func TestFunctionsCount(t *testing.T) {
 		"description = \"a\"\nargs = [\"a\"]\nstdin = \"b\"\noutput_schema = \"{}\"\n"
 	seen := map[string]string{}
 	for _, c := range [][2]string{
-		{}, {`kind = "command"`, ""}, {`kind = "command"`, "kind = \"command\"\nengine = \"x\""},
+		{}, {`kind = "command"`, ""}, {`kind = "command"`, "kind = \"command\"\nisolation = \"instantiate\""},
 		{`"a"` + "\nargs", `"b"` + "\nargs"}, {`args = ["a"]`, `args = ["b"]`}, {`args = ["a"]`, "args = []"},
 		{`args = ["a"]`, ""}, {`stdin = "b"`, `stdin = "c"`}, {`stdin = "b"`, `takes = "text"`},
 		{`"{}"`, `"true"`}, {"functions.get", "functions.put"},
