@@ -63,18 +63,6 @@ args = []
 	}
 }
 
-// A kind without engines is refused one.
-func TestEngineOfNoChoice(t *testing.T) {
-	for _, kind := range []string{"wasmagent", "command"} {
-		w := newWorld(t)
-		w.write("[plugins.fetch]\nkind = \"" + kind + "\"\nengine = \"native\"\n")
-		if _, err := w.decide(); err == nil ||
-			!strings.Contains(err.Error(), "of the kind "+kind+" has no choice of engines") {
-			t.Error(err)
-		}
-	}
-}
-
 // Whatever a section says of kinds and functions, it is part of what a plugin was listed under, and of
 // what was allowed.
 func TestFunctionsCount(t *testing.T) {
@@ -136,5 +124,18 @@ func TestKindsUnknown(t *testing.T) {
 	}
 	if _, _, err := parse("f", text, []string{}); err == nil {
 		t.Error("none but our own is known, and wizard is taken")
+	}
+}
+
+// A kind without engines has no choice of them. Others say for themselves which they have.
+func TestEngineWithoutChoice(t *testing.T) {
+	for kind, good := range map[string]bool{"wasmagent": false, "command": false, "extism": true} {
+		text := "[plugins.a]\nkind = \"" + kind + "\"\nengine = \"native\"\n"
+		_, _, err := parse("f", text, nil)
+		told := err != nil && strings.Contains(err.Error(), "f:3: plugins.a.engine: a plugin of the kind "+
+			kind+" has no choice of engines")
+		if good && err != nil || !good && !told {
+			t.Error(err)
+		}
 	}
 }
