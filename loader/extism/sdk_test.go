@@ -325,3 +325,27 @@ func TestSDKEngineCommand(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing is granted, a request is refused with the rule that would allow it, and no failure of
+// a guest is tried again: it has no word for one that may pass.
+func TestFailuresLast(t *testing.T) {
+	code := newHandmade()
+	for name, tt := range map[string]struct {
+		wasm     []byte
+		in, want string
+	}{
+		"code": {code.run(asm.I32Const(7)), "x", "code_7"},
+		"request": {fetch(), `{"url":"https://a.test/x","method":"POST"}`, "POST https://a.test/x: no rule " +
+			"allows the host a.test; to allow it: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, d loader.Decision) {
+				_, err := ask(t.Context(), openIn(t, tt.wasm, d, "run"), "run", tt.in)
+				failure, ok := errors.AsType[*abi.Failure](err)
+				if !ok || !failure.Permanent || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%v, want %s", err, tt.want)
+				}
+			})
+		})
+	}
+}
