@@ -79,8 +79,8 @@ func (e *CollisionError) Error() string {
 	text := fmt.Sprintf("%s %q is claimed by %s: %s; rename or remove one",
 		e.What, e.Name, show(strings.Join(e.Paths, " and ")), who)
 	if e.What == "tool" {
-		text += ", or in the policy say prefix = true for one, which puts the plugin's name before its " +
-			"tools', or give it another name under functions where it is named there"
+		text += ", or in the policy set its prefix (of a plugin, prefix = true) or, under functions, " +
+			"another name"
 	}
 	return text
 }

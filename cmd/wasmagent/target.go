@@ -59,6 +59,9 @@ func (a *app) findIn(ctx context.Context, arg string, toolFirst bool,
 	if err != nil {
 		return nil, err
 	}
+	if full := c.plugins[i].Prefix + tool; tool != "" && !c.offers(i, tool) && c.offers(i, full) {
+		tool = full // which the plugin itself has without its prefix
+	}
 	return &target{c, i, tool, plugin}, nil
 }
 
