@@ -19,6 +19,28 @@ import (
 	"github.com/wasmagent/wasmagent/policy"
 )
 
+// A name that two plugins claim is one problem, which says what to do.
+func TestNameClaimedTwiceIsOneProblem(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		err := os.WriteFile(filepath.Join(dir, name+".wasm"), hosttest.Tiny(name, "x"), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	box, err := wasmagent.Open(t.Context(), dir, &wasmagent.Options{
+		CacheDir: t.TempDir(), StateDir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	problems := box.Problems()
+	if len(problems) != 1 || !strings.Contains(problems[0].Error(), "prefix = true") {
+		t.Errorf("problems: %v", problems)
+	}
+}
+
 // TestRulesForToolsAddedLater: a rule may name a Go tool that the program adds once the directory
 // is open. Until then it might as well be a mistyped name, so nothing runs.
 func TestRulesForToolsAddedLater(t *testing.T) {

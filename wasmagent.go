@@ -108,8 +108,16 @@ func (b *Toolbox) Tools() iter.Seq[abi.ToolSpec] { return b.registry.Specs() }
 // *plugins.RuleError comes last: until a program has added those, no call is carried out.
 func (b *Toolbox) Problems() []error {
 	var problems []error
+	told := map[string]bool{} // a name that several plugins claim is a problem of each
 	for _, p := range b.dir.Plugins() {
 		for _, err := range append([]error{p.Err, p.Held}, p.Withheld...) {
+			if collision, ok := err.(*loader.CollisionError); ok {
+				again := told[collision.Error()]
+				told[collision.Error()] = true
+				if again {
+					continue
+				}
+			}
 			if err != nil {
 				problems = append(problems, err)
 			}

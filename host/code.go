@@ -145,7 +145,8 @@ type oversizeError struct{ facts *rewrite.Facts }
 
 func (e *oversizeError) Error() string {
 	return e.facts.Oversize[0].Error() + "; a module over this limit is compiled in a process of " +
-		"its own, which wants a compiler command (Config.CompileCommand)"
+		"its own, which wants a compiler command (CompileCommand in wasmagent.Options or host.Config; see " +
+		"host.CompileChild)"
 }
 
 // compileError makes an error of compiling the module's fault, unless it is the disk's, the

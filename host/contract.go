@@ -114,8 +114,8 @@ func checkMemory(f *rewrite.Facts, l Limits) error {
 		return nil
 	}
 	return contractError(fmt.Sprintf(
-		"its memory begins with %d pages of 64 KiB, past the limit of %d (limits.memory)",
-		f.Memory.Min, limit))
+		"its memory begins with %s, past the limit of %s (limits.memory)",
+		byteText(int64(f.Memory.Min*pageBytes)), byteText(int64(limit*pageBytes))))
 }
 
 // shown is a guest's name as errors print it: clean and cut.

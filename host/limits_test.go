@@ -70,7 +70,7 @@ func TestMinimumOfMemoryAtItsEdge(t *testing.T) {
 	hosttest.Compile(t, hosttest.Engine(t), wasm, host.Policy{Limits: host.Limits{Memory: 4 * 65536}})
 	load := refuse(t, wasm, host.Policy{Limits: host.Limits{Memory: 4*65536 - 1}})
 	if load.Stage != "contract" ||
-		!strings.Contains(load.Error(), "4 pages of 64 KiB, past the limit of 3") {
+		!strings.Contains(load.Error(), "begins with 256 KiB, past the limit of 192 KiB") {
 		t.Error(load)
 	}
 }

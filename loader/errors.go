@@ -76,8 +76,13 @@ func (e *CollisionError) Error() string {
 	if e.Kept != "" {
 		who = show(e.Kept) + " had it first and keeps it"
 	}
-	return fmt.Sprintf("%s %q is claimed by %s: %s; rename or remove one",
+	text := fmt.Sprintf("%s %q is claimed by %s: %s; rename or remove one",
 		e.What, e.Name, show(strings.Join(e.Paths, " and ")), who)
+	if e.What == "tool" {
+		text += ", or in the policy set its prefix (of a plugin, prefix = true) or, under functions, " +
+			"another name"
+	}
+	return text
 }
 
 // ChangedError is a file that is not the one that was listed.

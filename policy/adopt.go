@@ -11,6 +11,8 @@ import (
 // Adoption is a first section for a plugin of another contract than this project's own.
 type Adoption struct {
 	Kind      string
+	Told      bool   // the plugin's file tells its kind, so that a section that is there need not
+	Engine    string // "": the kind's own choice
 	Functions []AdoptedFunction
 	DryRun    bool // nothing is written
 }
@@ -20,31 +22,34 @@ type AdoptedFunction struct {
 	Tool, Export string // Export is "" for a command
 }
 
-// SectionError is a file that says something of a plugin already.
+// SectionError is a file that makes tools of a plugin's functions already.
 type SectionError struct {
 	File, Section string
 	Line          int
+	Text          string // what would have been written
 }
 
 func (e *SectionError) Error() string {
-	return fmt.Sprintf("%s:%d: there is a section [%s] already, and nothing is changed in it: add "+
-		"what is missing by hand", e.File, e.Line, e.Section)
+	return fmt.Sprintf("%s:%d: the section [%s] has functions already, and nothing is changed in it: "+
+		"add by hand what is missing of\n%s", e.File, e.Line, e.Section, e.Text)
 }
 
 // Adopt writes a plugin's first section behind the operator's file, every byte of which stays, and
-// gives the section. It grants nothing. What only a person can say, a tool's description and what it
-// takes, stands in it as comments. The error is a *SectionError where the file has a section of that
-// plugin, and an *EditError where it cannot be added to.
+// gives what it wrote. A section that has no functions yet gets those. It grants nothing. What only
+// a person can say, a tool's description and what it takes, stands in it as comments. The error is a
+// *SectionError where the file has functions of that plugin, and an *EditError where it cannot be
+// added to.
 func (p *Policy) Adopt(plugin string, a *Adoption) (text string, err error) {
 	before, lines, err := tomlfile.Parse(p.content)
 	if err != nil {
 		return "", err
 	}
 	section := tomlfile.Join("plugins", plugin)
-	if tableAt(before, "plugins", plugin) != nil {
-		return "", &SectionError{p.file, section, lines.Of(section)}
+	have := tableAt(before, "plugins", plugin)
+	text, table := a.section(section, have)
+	if have["functions"] != nil {
+		return "", &SectionError{p.file, section, lines.Of(section), text}
 	}
-	text, table := a.section(section)
 	added := text
 	if p.content != "" {
 		added = "\n" + added
@@ -70,20 +75,31 @@ func (p *Policy) Adopt(plugin string, a *Adoption) (text string, err error) {
 // Hints for the person who fills in what is missing. Nothing of a plugin's is in them.
 const (
 	hintFunction = `# description = "What it does, and when to call it."
-# input_schema = '{"type": "object", "properties": {"text": {"type": "string"}}}'
-# takes = "text"  # the one string among the arguments, instead of all of them as JSON
+# What it takes: an object of these properties, which the function gets as JSON.
+# input_schema = '{"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}'
+# takes = "text"  # it gets the one string among them instead; without input_schema that is "input"
 `
 	hintCommand = `# description = "What it does, and when to call it."
-# args = ["-n", "{count}"]  # each with properties of the input in it, and no shell
+# What it takes: without this, every property that is mentioned below is a string, and required.
+# input_schema = '{"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}, "count": {"type": "integer"}}}'
+# args = ["--count={count}"]  # each with properties in it, and no shell; left out where one is missing
 # stdin = "text"  # the property that it reads, instead of the whole input as JSON
 `
 )
 
-// section writes the section, and gives what it says.
-func (a *Adoption) section(name string) (text string, table map[string]any) {
+// section writes what the file has not of the section, and gives what that says.
+func (a *Adoption) section(name string, have map[string]any) (text string, table map[string]any) {
 	w := &writer{} // its errors are of values that have no form, which texts are not
-	w.table("["+name+"]", map[string]any{"kind": a.Kind})
-	table = map[string]any{"kind": a.Kind}
+	table = map[string]any{}
+	if have["kind"] != a.Kind && (have == nil || !a.Told) {
+		table["kind"] = a.Kind
+	}
+	if a.Engine != "" && have["engine"] != a.Engine {
+		table["engine"] = a.Engine
+	}
+	if len(table) > 0 {
+		w.table("["+name+"]", table)
+	}
 	functions := map[string]any{}
 	for _, f := range a.Functions {
 		keys, hint := map[string]any{}, hintCommand

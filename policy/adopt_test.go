@@ -61,13 +61,17 @@ export = "odd name [ceiling]\"'"
 	}
 }
 
-// Whatever form a section has, nothing is added to it; and a file of another form is left alone.
+// A section without functions gets them, in tables of their own; what has functions, or has a form
+// that no table can be added to, is left alone.
 func TestAdoptRefuses(t *testing.T) {
+	const there = ":1: the section [plugins.vowels] has functions already"
 	for before, want := range map[string]string{
-		"[plugins.vowels]":                     ":1: there is a section [plugins.vowels] already",
-		"\n[plugins.vowels.env]\nA = \"b\"":    "there is a section [plugins.vowels] already",
-		"[plugins]\nvowels = { kv = true }":    ":2: there is a section",
-		"[ceiling.limits]\ntime = \"5s\"\n\n#": "",
+		"[plugins.vowels]":                         "",
+		"[plugins.vowels]\nkind = \"command\"":     "",
+		"\n[plugins.vowels.limits]\ntime = \"1s\"": "",
+		"[plugins.vowels.functions.f]":             there,
+		"[plugins.vowels]\nfunctions.f = {}":       "add by hand what is missing of\n[plugins.vowels.functions.v]\n",
+		"[ceiling.limits]\ntime = \"5s\"\n\n#":     "",
 	} {
 		file := filepath.Join(t.TempDir(), "wasmagent.toml")
 		if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
@@ -78,9 +82,14 @@ func TestAdoptRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		_, err = p.Adopt("vowels", &Adoption{Kind: "command", Functions: []AdoptedFunction{{Tool: "v"}}})
+		text, err := p.Adopt("vowels", &Adoption{Kind: "command", Told: true,
+			Functions: []AdoptedFunction{{Tool: "v"}}})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v\nwant %s", before, err, want)
+		}
+		if err == nil && strings.Contains(before, "[plugins.vowels") &&
+			!strings.HasPrefix(text, "[plugins.vowels.functions.v]\n") {
+			t.Errorf("%q: have\n%s", before, text)
 		}
 		after, _ := os.ReadFile(file)
 		if want != "" && string(after) != before {
@@ -94,7 +103,10 @@ func TestAdoptHints(t *testing.T) {
 	for kind, hint := range map[string]string{"extism": hintFunction, "command": hintCommand} {
 		content := "[plugins.a]\nkind = \"" + kind + "\"\n[plugins.a.functions.f]\n"
 		for line := range strings.Lines(hint) {
-			line = strings.TrimPrefix(line, "# ")
+			line, commented := strings.CutPrefix(line, "# ")
+			if !commented || !strings.Contains(line, " = ") {
+				continue
+			}
 			if _, _, err := parse("f", content+line, nil); err != nil {
 				t.Error(err)
 			}

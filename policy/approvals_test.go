@@ -188,6 +188,24 @@ func TestReview(t *testing.T) {
 	}
 }
 
+// A plugin of another contract cannot ask, so nothing is told of that; what its engine cannot keep is.
+func TestReviewOfAnotherContract(t *testing.T) {
+	for grant, kept := range map[string]bool{"kv = true": false, `http = [{ host = "example.org" }]`: true} {
+		w := newWorld(t)
+		w.write("[plugins.fetch]\nengine = \"extism-sdk\"\n" + grant + "\n")
+		w.plugin.Kind = "extism"
+		r, err := w.open().Review(&w.plugin, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		warnings := strings.Join(r.Warnings, "\n")
+		if told := strings.Contains(warnings, "engine: extism-sdk has no kv"); told == kept ||
+			strings.Contains(warnings, "does not ask") {
+			t.Errorf("%s: %s", grant, warnings)
+		}
+	}
+}
+
 // No value of a variable, a setting or a secret is shown or kept with the approval.
 func TestApprovalTellsNoValues(t *testing.T) {
 	w := newWorld(t)

@@ -30,6 +30,9 @@ const (
 	kindCommand = "command"
 )
 
+// engineSDK is the engine that keeps less than others.
+const engineSDK = "extism-sdk"
+
 // maxProse is how long a description or a schema may be, in bytes.
 const maxProse = 64 << 10
 
@@ -87,14 +90,14 @@ func (s *section) checkKind(d *decoder) {
 	if s.Kind != "" && d.kinds != nil && !slices.Contains(known, s.Kind) {
 		d.add(s.at+".kind", "want one of %s, have %s", strings.Join(known, ", "), show(s.Kind))
 	}
+	if s.Engine != "" && (s.Kind == kindOwn || s.Kind == kindCommand) {
+		d.add(s.at+".engine", "a plugin of the kind %s has no choice of engines", s.Kind)
+	}
 	if s.Kind != kindOwn {
 		return
 	}
 	if len(s.Functions) > 0 {
 		d.add(s.at+".functions", "a plugin of the kind wasmagent describes its tools itself")
-	}
-	if s.Engine != "" {
-		d.add(s.at+".engine", "a plugin of the kind wasmagent has no choice of engines")
 	}
 }
 

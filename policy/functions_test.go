@@ -13,19 +13,17 @@ import (
 func TestFunctions(t *testing.T) {
 	w := newWorld(t)
 	w.write(`[plugins.fetch]
-kind = "command"
+kind = "extism"
 engine = "native"
 [plugins.fetch.functions.put]
 description = """
 Put it.
 There."""
-args = ["-c", "{code}", ""]
-stdin = "text"
+export = "put_it"
 [plugins.fetch.functions.get]
 takes = "text"
 input_schema = { type = "object" }
 output_schema = ' {"type": "string"} '
-args = []
 `)
 	d, err := w.decide()
 	if err != nil {
@@ -33,11 +31,34 @@ args = []
 	}
 	want := []loader.Function{
 		{Tool: abi.ToolSpec{Name: "get", InputSchema: `{"type":"object"}`,
-			OutputSchema: `{"type": "string"}`}, Text: true, Args: []string{}},
-		{Tool: abi.ToolSpec{Name: "put", Description: "Put it. There."},
-			Args: []string{"-c", "{code}", ""}, Stdin: "text"},
+			OutputSchema: `{"type": "string"}`}, Text: true},
+		{Tool: abi.ToolSpec{Name: "put", Description: "Put it. There."}, Export: "put_it"},
 	}
-	if d.Kind != "command" || d.Engine != "native" || !reflect.DeepEqual(d.Functions, want) {
+	if d.Kind != "extism" || d.Engine != "native" || !reflect.DeepEqual(d.Functions, want) {
+		t.Errorf("%q %q %+v", d.Kind, d.Engine, d.Functions)
+	}
+}
+
+// So does what it says of a command's arguments.
+func TestFunctionsOfACommand(t *testing.T) {
+	w := newWorld(t)
+	w.write(`[plugins.fetch]
+kind = "command"
+[plugins.fetch.functions.put]
+args = ["-c", "{code}", ""]
+stdin = "text"
+[plugins.fetch.functions.get]
+args = []
+`)
+	d, err := w.decide()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []loader.Function{
+		{Tool: abi.ToolSpec{Name: "get"}, Args: []string{}},
+		{Tool: abi.ToolSpec{Name: "put"}, Args: []string{"-c", "{code}", ""}, Stdin: "text"},
+	}
+	if d.Kind != "command" || d.Engine != "" || !reflect.DeepEqual(d.Functions, want) {
 		t.Errorf("%q %q %+v", d.Kind, d.Engine, d.Functions)
 	}
 }
@@ -49,7 +70,7 @@ func TestFunctionsCount(t *testing.T) {
 		"description = \"a\"\nargs = [\"a\"]\nstdin = \"b\"\noutput_schema = \"{}\"\n"
 	seen := map[string]string{}
 	for _, c := range [][2]string{
-		{}, {`kind = "command"`, ""}, {`kind = "command"`, "kind = \"command\"\nengine = \"x\""},
+		{}, {`kind = "command"`, ""}, {`kind = "command"`, "kind = \"command\"\nisolation = \"instantiate\""},
 		{`"a"` + "\nargs", `"b"` + "\nargs"}, {`args = ["a"]`, `args = ["b"]`}, {`args = ["a"]`, "args = []"},
 		{`args = ["a"]`, ""}, {`stdin = "b"`, `stdin = "c"`}, {`stdin = "b"`, `takes = "text"`},
 		{`"{}"`, `"true"`}, {"functions.get", "functions.put"},
@@ -103,5 +124,18 @@ func TestKindsUnknown(t *testing.T) {
 	}
 	if _, _, err := parse("f", text, []string{}); err == nil {
 		t.Error("none but our own is known, and wizard is taken")
+	}
+}
+
+// A kind without engines has no choice of them. Others say for themselves which they have.
+func TestEngineWithoutChoice(t *testing.T) {
+	for kind, good := range map[string]bool{"wasmagent": false, "command": false, "extism": true} {
+		text := "[plugins.a]\nkind = \"" + kind + "\"\nengine = \"native\"\n"
+		_, _, err := parse("f", text, nil)
+		told := err != nil && strings.Contains(err.Error(), "f:3: plugins.a.engine: a plugin of the kind "+
+			kind+" has no choice of engines")
+		if good && err != nil || !good && !told {
+			t.Error(err)
+		}
 	}
 }

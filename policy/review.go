@@ -203,6 +203,13 @@ func (s *section) warnings(p *Policy, pl *loader.Plugin, mounts []host.Mount) []
 		all = append(all, "trust_effects: the plugin's own word decides whether a call that failed is "+
 			"made again")
 	}
+	if s.Engine == engineSDK && (s.KV || len(s.Files) > 0) {
+		all = append(all, "engine: extism-sdk has no kv and no files, so the plugin will not load: take "+
+			"them out of the section, or engine")
+	}
+	if pl.Kind != "" { // which cannot ask, or asks for what its own contract knows
+		return all
+	}
 	needs := &pl.Manifest.Needs
 	if s.KV && needs.KV == nil {
 		all = append(all, "kv: the plugin does not ask for it")

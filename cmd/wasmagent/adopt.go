@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
-	"github.com/wasmagent/wasmagent/loader/wasicmd"
-	"github.com/wasmagent/wasmagent/policy"
+	"github.com/wasmagent/wasmagent/loader/extism"
 )
 
 // adoptJSON is a plugin that was given a first section of the policy.
@@ -64,6 +61,7 @@ neither copied nor changed.`,
 }
 
 func (a *app) adopt(ctx context.Context, name string, how *adoption) error {
+	a.makesConfig = true
 	found, err := a.findPlugin(ctx, name)
 	if err != nil {
 		return err
@@ -77,12 +75,15 @@ func (a *app) adopt(ctx context.Context, name string, how *adoption) error {
 	if err != nil {
 		return &loader.LoadError{Plugin: pl.Name, Path: pl.Path, Err: err}
 	}
-	section, err := how.section(pl, facts)
+	section, err := a.adoption(how, pl, facts)
 	if err != nil {
 		return err
 	}
 	operator, err := a.operator()
 	if err != nil {
+		return err
+	}
+	if err := a.tryAdoption(ctx, operator, wasm, pl, section); err != nil {
 		return err
 	}
 	text, err := operator.Adopt(pl.Name, section)
@@ -97,77 +98,6 @@ func (a *app) adopt(ctx context.Context, name string, how *adoption) error {
 	return a.showAdopted(j)
 }
 
-// section decides which functions of a plugin become which tools.
-func (h *adoption) section(pl *loader.Plugin, f *host.Facts) (*policy.Adoption, error) {
-	kind := h.kind
-	if kind == "" {
-		kind = pl.Kind
-	}
-	switch {
-	case h.kind != "" && kindNamed(h.kind) == nil:
-		return nil, &usageError{text: fmt.Sprintf("--kind is one of %s, not %q",
-			strings.Join(kindNames(), ", "), h.kind)}
-	case kind == "" && describes(f):
-		return nil, &usageError{
-			text: fmt.Sprintf("plugin %q describes its tools itself: there is nothing to adopt", pl.Name),
-			hint: `"wasmagent list" shows them`,
-		}
-	case kind == "":
-		return nil, &usageError{
-			text: fmt.Sprintf("%s is of no kind that is known", pl.Path),
-			hint: fmt.Sprintf(`"wasmagent inspect %s" shows what each would want; --kind says which it is`,
-				shellQuote(pl.Path)),
-		}
-	}
-	if _, broken := errors.AsType[*host.LoadError](pl.Err); broken && h.kind == "" {
-		return nil, pl.Err
-	}
-	have := functionsOf(kind, f)
-	if len(have) == 0 {
-		return nil, &usageError{text: fmt.Sprintf("plugin %q of the kind %s has no function to make a "+
-			"tool of", pl.Name, kind)}
-	}
-	section := &policy.Adoption{Kind: kind, DryRun: h.dryRun}
-	for _, export := range h.functions {
-		if !slices.Contains(have, export) || export == "" {
-			return nil, &notFoundError{
-				text: fmt.Sprintf("plugin %q has no function %q that could be a tool", pl.Name, export),
-				hint: nearHint(export, have, "it has "+strings.Join(have[:min(len(have), maxNamed)], ", ")),
-			}
-		}
-	}
-	if len(h.functions) > 0 {
-		have = slices.Compact(slices.Sorted(slices.Values(h.functions)))
-	}
-	if len(have) > abi.MaxTools {
-		return nil, &usageError{
-			text: fmt.Sprintf("plugin %q would have %d tools, more than %d", pl.Name, len(have), abi.MaxTools),
-			hint: "--function says which functions become tools",
-		}
-	}
-	taken := map[string]bool{}
-	for _, export := range have {
-		section.Functions = append(section.Functions,
-			policy.AdoptedFunction{Tool: toolOf(export, pl.Name, taken), Export: export})
-	}
-	return section, nil
-}
-
-// toolOf names the tool that a function becomes. A program's only function says nothing of it: the
-// file's name does.
-func toolOf(export, plugin string, taken map[string]bool) string {
-	name := wasicmd.ToolName(export)
-	if export == "" || export == "_start" {
-		name = wasicmd.ToolName(plugin)
-	}
-	free := name
-	for n := 2; taken[free]; n++ {
-		free = fmt.Sprintf("%.60s_%d", name, n)
-	}
-	taken[free] = true
-	return free
-}
-
 func (a *app) showAdopted(j *adoptJSON) error {
 	if a.form != "text" {
 		return writeJSON(a.out, a.form, j)
@@ -178,9 +108,15 @@ func (a *app) showAdopted(j *adoptJSON) error {
 		return nil
 	}
 	fmt.Fprintf(a.err, "written behind %s. Say there what the tools do and take; then %q shows them, "+
-		"and %q calls one\n", oneLine(j.File), "wasmagent inspect "+shellQuote(j.Path),
-		"wasmagent call "+shellQuote(j.Path+":"+j.Tools[0]))
+		"and %q calls one\n", oneLine(j.File), a.aboutFile("inspect", j.Path),
+		a.aboutFile("call", j.Path+":"+j.Tools[0]))
 	return nil
+}
+
+// unnamed tells of a plugin of which no policy says which functions are tools.
+func unnamed(err error) bool {
+	functions, ok := errors.AsType[*extism.FunctionsError](err)
+	return ok && len(functions.Wrong) == 0
 }
 
 // adoptHint is the command that makes tools of a plugin which describes none.
@@ -190,5 +126,5 @@ func (a *app) adoptHint(err error) string {
 		return ""
 	}
 	return fmt.Sprintf("%q writes a first section of the policy for it",
-		"wasmagent adopt "+shellQuote(load.Path))
+		a.aboutFile("adopt", load.Path))
 }

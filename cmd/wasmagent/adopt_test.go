@@ -19,11 +19,11 @@ func TestAdoptedTools(t *testing.T) {
 			f.Exports = append(f.Exports,
 				host.Export{Name: fmt.Sprint("f", i), Kind: "func", Type: "() -> i32"})
 		}
-		section, err := new(adoption).section(pl, &f)
+		section, err := new(app).adoption(&adoption{}, pl, &f)
 		if (err == nil) != (more == 0) || err == nil && len(section.Functions) != abi.MaxTools {
 			t.Errorf("%d more: %v", more, err)
 		}
-		some, err := (&adoption{functions: []string{"f3"}}).section(pl, &f)
+		some, err := new(app).adoption(&adoption{functions: []string{"f3"}}, pl, &f)
 		if err != nil || len(some.Functions) != 1 {
 			t.Errorf("one of %d more: %v", more, err)
 		}

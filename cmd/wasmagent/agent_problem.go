@@ -152,6 +152,7 @@ func (g *agent) explain(err error) error {
 		if g.app.ledgerFile != "" {
 			again += " --ledger " + shellQuote(g.app.ledgerFile)
 		}
+		again = g.app.inDirs(again)
 	}
 	var hint string
 	switch e, stopped := errors.AsType[*stoppedError](err); {
@@ -165,7 +166,7 @@ func (g *agent) explain(err error) error {
 	case agentloop.Code(err) == "context_limit_exceeded":
 		hint = g.contextHint(err)
 	case g.session != nil && setApart(err):
-		hint = "wasmagent sessions fork " + g.session.Name() + " makes a session that can go on"
+		hint = g.app.underPolicy("wasmagent sessions fork "+g.session.Name()) + " makes a session that can go on"
 	case g.app.ctx.Err() != nil && again != "":
 		hint = again + " goes on with it"
 	default:

@@ -66,7 +66,7 @@ func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFla
 		return nil, refused // a name that several have is told already
 	}
 	if err := t.registry.Check(); err != nil {
-		return nil, ruleError(err)
+		return nil, a.ruleError(err)
 	}
 	if chat && len(servers) > 0 {
 		t.lost = a.logWithheld
@@ -82,14 +82,14 @@ func (a *app) openTools(ctx context.Context, cfg *config.Config, flags *agentFla
 }
 
 // ruleError makes flags for tools that are not there a mistake on the command line.
-func ruleError(err error) error {
+func (a *app) ruleError(err error) error {
 	lost, ok := errors.AsType[*plugins.RuleError](err)
 	if !ok {
 		return err
 	}
 	return &usageError{
 		text: fmt.Sprintf("--key or --effect is for a tool that is not offered: %s", lost.Tools[0]),
-		hint: nearHint(lost.Tools[0], lost.Have, `"wasmagent list" shows the tools`),
+		hint: nearHint(lost.Tools[0], lost.Have, a.listHint()),
 	}
 }
 

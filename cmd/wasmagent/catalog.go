@@ -235,7 +235,7 @@ func (c *catalog) withheld(i int, tool string) error {
 }
 
 // noTool says that nothing has this name, where that was looked for, and what is near.
-func (c *catalog) noTool(name string) error {
+func (a *app) noTool(c *catalog, name string) error {
 	var names []string
 	for n := range c.tools {
 		names = append(names, n)
@@ -247,7 +247,7 @@ func (c *catalog) noTool(name string) error {
 	}
 	return &notFoundError{
 		text: fmt.Sprintf("no tool or plugin %q in %s", name, c.origin),
-		hint: nearHint(name, names, `"wasmagent list" shows the tools`),
+		hint: nearHint(name, names, a.listHint()),
 	}
 }
 

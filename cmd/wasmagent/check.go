@@ -70,7 +70,11 @@ func (a *app) check(ctx context.Context, arg string) error {
 		return err
 	} else if p != nil {
 		k.other(p)
-		return a.printCheck(k.verdict(path))
+		err := a.printCheck(k.verdict(path))
+		if unnamed(p.Err) && a.form == "text" {
+			fmt.Fprintf(a.err, "%s %s\n", a.paint(a.err).dim("hint:"), oneLine(a.adoptHint(p.Err)))
+		}
+		return err
 	}
 	err = k.plugin(ctx, engine, wasm)
 	if ctx.Err() != nil {

@@ -96,7 +96,7 @@ func (a *app) runDemoCalls(ctx context.Context, c *catalog, results chan<- demoR
 func (a *app) demoCall(ctx context.Context, c *catalog, call demoCall) (plugins.Result, error) {
 	owner, ok := c.claimant(call.Tool)
 	if !ok {
-		return plugins.Result{}, c.noTool(call.Tool)
+		return plugins.Result{}, a.noTool(c, call.Tool)
 	}
 	tool, plugin, err := (&target{c, owner, call.Tool, ""}).callable()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
+	"github.com/wasmagent/wasmagent/loader/extism"
 )
 
 // inspectJSON is a plugin with all that its file tells.
@@ -21,7 +22,8 @@ type inspectJSON struct {
 	pluginJSON
 	Own     string     `json:"own_name,omitempty"` // what it calls itself, when not Name
 	KindWhy string     `json:"kind_why,omitempty"`
-	Wants   []wantJSON `json:"kinds,omitempty"` // what each kind wants, of a file that is of none
+	Engine  string     `json:"engine,omitempty"` // that the policy chooses
+	Wants   []wantJSON `json:"kinds,omitempty"`  // what each kind wants, of a file that is of none
 	Stamped bool       `json:"stamped"`
 	Needs   []string   `json:"needs"`
 	Imports []linkJSON `json:"imports"`
@@ -147,7 +149,25 @@ func (a *app) inspectJSON(c *catalog, i int) (*inspectJSON, error) {
 		return nil, &loader.LoadError{Plugin: p.Name, Path: p.Path, Err: err}
 	}
 	_, stamped, _ := abihost.Section(wasm) // a broken section is in p.Err
-	return newInspectJSON(a.pluginJSON(c, i), p, facts, stamped), nil
+	j := newInspectJSON(a.pluginJSON(c, i), p, facts, stamped)
+	return j, a.addEngine(j)
+}
+
+// addEngine tells which of its kind's engines the policy has a plugin run in. Extism's own SDK
+// restores nothing.
+func (a *app) addEngine(j *inspectJSON) error {
+	operator, err := a.operator()
+	if err != nil {
+		return err
+	}
+	d, err := operator.Decide(&loader.Plugin{Name: j.Name, Path: j.Path})
+	if err != nil {
+		return err
+	}
+	if j.Engine = d.Engine; d.Engine == extism.EngineSDK {
+		j.Road, j.Blockers = host.Instantiated, []string{"runs in Extism's own SDK"}
+	}
+	return nil
 }
 
 // readPlugin reads a plugin that has been listed, so that its size is known to be fine.
@@ -175,6 +195,9 @@ func newInspectJSON(j pluginJSON, p *loader.Plugin, f *host.Facts, stamped bool)
 		Own: ownName(p), KindWhy: p.KindWhy,
 		Imports: []linkJSON{}, Exports: []linkJSON{}, Memory: []memoryJSON{},
 		Road: f.Road, Blockers: append([]string{}, f.Blockers...),
+	}
+	if unnamed, ok := errors.AsType[*extism.FunctionsError](p.Err); ok {
+		out.Needs = needsText(&unnamed.Needs)
 	}
 	switch {
 	case p.Kind != "":

@@ -39,11 +39,14 @@ func (j *inspectJSON) print(w io.Writer, c palette) error {
 	t.row("digest", "%s", j.Digest)
 	t.row("size", "%s", bytesText(j.Size))
 	t.row("kind", "%s", j.kindText())
+	if j.Engine != "" {
+		t.row("engine", "%s, as its policy says", j.Engine)
+	}
 	for _, m := range j.Memory {
 		t.row("memory", "%s", m.text())
 	}
 	t.row("calls", "%s", j.roadText())
-	if j.Kind == "" {
+	if j.Kind == "" && len(j.Wants) == 0 {
 		t.row("manifest", "%s", stampedText(j.Stamped))
 	}
 	if len(j.Functions) > 0 {

@@ -54,6 +54,20 @@ func extismEcho(m *asm.Module) {
 	m.Export("helper", m.Func("i32 -> i32", "", asm.LocalGet(0)))
 }
 
+// extismProgram has a start of its own beside the functions.
+func extismProgram(m *asm.Module) {
+	extismEcho(m)
+	m.Export("_start", m.Func("", ""))
+}
+
+// socketCommand wants sockets that WASI does not have.
+func socketCommand(m *asm.Module) {
+	m.ImportFunc("wasi_snapshot_preview1", "sock_open", "i32 i32 i32 -> i32")
+	m.ImportFunc("wasi_snapshot_preview1", "sock_connect", "i32 i32 i32 -> i32")
+	m.ExportMemory("memory", m.Memory(1))
+	m.Export("_start", m.Func("", ""))
+}
+
 // reactor is written to a contract that nobody knows.
 func reactor(m *asm.Module) {
 	m.ExportMemory("memory", m.Memory(1))

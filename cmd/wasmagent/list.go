@@ -191,8 +191,12 @@ func (a *app) tellExcluded(c *catalog) {
 func (a *app) tellWithheld(c *catalog) {
 	paint := a.paint(a.err)
 	told := map[string]bool{} // a name that several plugins claim is a reason of each
+	hint := ""
 	for _, p := range c.plugins {
 		for _, err := range reasons(p) {
+			if unnamed(err) && hint == "" {
+				hint = a.adoptHint(err)
+			}
 			if denied, ok := errors.AsType[*loader.NotAllowedError](err); ok {
 				err = a.here(denied)
 			}
@@ -201,6 +205,9 @@ func (a *app) tellWithheld(c *catalog) {
 				fmt.Fprintf(a.err, "%s %s\n", paint.yellow("not offered:"), visible(text))
 			}
 		}
+	}
+	if hint != "" {
+		fmt.Fprintf(a.err, "%s %s\n", paint.dim("hint:"), oneLine(hint))
 	}
 }
 

@@ -20,7 +20,8 @@ func (a *app) operator() (*policy.Policy, error) {
 	return p, nil
 }
 
-// openPolicy reads the file that --config names, which must be there, or the user's.
+// openPolicy reads the file that --config names, which must be there unless the command makes
+// it, or the user's.
 func (a *app) openPolicy() (*policy.Policy, error) {
 	dirs, _, err := a.pluginDirs()
 	if err != nil {
@@ -28,7 +29,7 @@ func (a *app) openPolicy() (*policy.Policy, error) {
 	}
 	protect := append(slices.Clone(dirs), a.ledgerPath())
 	return policy.Open(a.policyFile(), &policy.Options{
-		Optional: a.configFile == "", Protect: protect, Kinds: kindNames(),
+		Optional: a.configFile == "" || a.makesConfig, Protect: protect, Kinds: kindNames(),
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/wasmagent/wasmagent/config"
 	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/loader"
-	"github.com/wasmagent/wasmagent/loader/extism"
 	"github.com/wasmagent/wasmagent/loader/mcp"
 	"github.com/wasmagent/wasmagent/plugins"
 	"github.com/wasmagent/wasmagent/policy"
@@ -261,7 +260,7 @@ func (a *app) hintOf(code int, err error) string {
 		return fmt.Sprintf(`trying again cannot help; "%s" shows what the plugin is granted`,
 			a.allowHere("wasmagent allow "+shellQuote(deniedPlugin(err)), deniedPlugin(err), a.targetFile()))
 	case errors.As(err, &failure) && failure.Permanent:
-		return "trying again cannot help: the tool says that it will fail the same way"
+		return "trying again is not expected to help: with the same input it fails the same way"
 	}
 	if hint := agentHint(err); hint != "" {
 		return hint
@@ -269,9 +268,8 @@ func (a *app) hintOf(code int, err error) string {
 	var limit *host.LimitError
 	var trap *host.TrapError
 	var spec *loader.SpecError
-	var functions *extism.FunctionsError
 	switch {
-	case errors.As(err, &functions) && len(functions.Wrong) == 0:
+	case unnamed(err):
 		return a.adoptHint(err)
 	case errors.As(err, &limit):
 		return "ask for less at a time, or set the plugin's limits in its section of the policy"
@@ -332,7 +330,7 @@ func (a *app) allowHere(command, plugin, path string) string {
 		return a.inDirs(command)
 	}
 	words, name := "wasmagent allow ", shellQuote(plugin)
-	return words + shellQuote(path) + strings.TrimPrefix(command, words+name)
+	return a.underPolicy(words + shellQuote(path) + strings.TrimPrefix(command, words+name))
 }
 
 // targetFile is the file of a call that names one.
@@ -341,31 +339,46 @@ func (a *app) targetFile() string {
 	return file
 }
 
-// inDirs is a command about the plugin directories that were named.
+// inDirs is a command about the plugin directories and the policy that were named.
 func (a *app) inDirs(command string) string {
 	words := []string{command}
 	for _, dir := range a.dirs {
 		words = append(words, "-p", shellQuote(dir))
 	}
-	return strings.Join(words, " ")
+	return a.underPolicy(strings.Join(words, " "))
+}
+
+// underPolicy is a command about a file, under the policy that was named.
+func (a *app) underPolicy(command string) string {
+	if a.configFile == "" {
+		return command
+	}
+	return command + " --config " + shellQuote(a.configFile)
+}
+
+// aboutFile is a command that takes what a path names, which a -p has no part in.
+func (a *app) aboutFile(command, path string) string {
+	return a.underPolicy("wasmagent " + command + " " + shellQuote(path))
+}
+
+// listHint tells of the command that shows the tools.
+func (a *app) listHint() string {
+	return fmt.Sprintf("%q shows the tools", a.inDirs("wasmagent list"))
 }
 
 // inspectHint is the command that shows what err is about.
 func (a *app) inspectHint(err error) string {
-	words := []string{"wasmagent", "inspect"}
 	var denied *loader.NotAllowedError
+	command := "wasmagent inspect"
 	switch {
 	case errors.As(err, &denied):
-		words = append(words, shellQuote(denied.Path))
+		command = a.aboutFile("inspect", denied.Path)
+	case isPath(a.target):
+		command = a.aboutFile("inspect", a.target)
 	case a.target != "":
-		words = append(words, shellQuote(a.target))
-		if !isPath(a.target) {
-			for _, dir := range a.dirs {
-				words = append(words, "-p", shellQuote(dir))
-			}
-		}
+		command = a.inDirs("wasmagent inspect " + shellQuote(a.target))
 	}
-	return `"` + strings.Join(words, " ") + `"`
+	return `"` + command + `"`
 }
 
 // print writes p for people: the fact (of a configuration, all of them), what to do, and only then a

@@ -52,7 +52,7 @@ func (a *app) revoke(_ context.Context, arg string) error {
 	if len(done.Directories) == 0 {
 		return &notFoundError{
 			text: fmt.Sprintf("plugin %q was not allowed in %s", name, strings.Join(dirs, ", ")),
-			hint: `"wasmagent list" shows the plugins`,
+			hint: fmt.Sprintf("%q shows the plugins", a.inDirs("wasmagent list")),
 		}
 	}
 	if a.form != "text" {

@@ -44,8 +44,9 @@ type app struct {
 	logFormat string
 	noColor   bool
 
-	configFile string         // --config; "" is that of the configuration directory
-	policy     *policy.Policy // nil until something is opened
+	configFile  string         // --config; "" is that of the configuration directory
+	makesConfig bool           // the command makes that file where there is none
+	policy      *policy.Policy // nil until something is opened
 
 	ledgerFile string      // --ledger; "" is that of the state directory
 	record     *callLedger // of the call, when it is to be recorded

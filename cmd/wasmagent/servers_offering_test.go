@@ -137,7 +137,8 @@ func TestOfferingTellsOnce(t *testing.T) {
 	turnTo(o, a, "a", nil)
 	turnTo(o, a, "a", []string{"x"})
 	want := `tool "x" is claimed by p.toml:1 and p.toml:2: p.toml:1 had it first and keeps it; ` +
-		`rename or remove one`
+		`rename or remove one, or in the policy set its prefix (of a plugin, prefix = true) or, under ` +
+		`functions, another name`
 	if len(told) != 2 || told[0] != want || told[1] != want {
 		t.Errorf("told %q", told)
 	}

@@ -53,11 +53,14 @@ func (a *app) findIn(ctx context.Context, arg string, toolFirst bool,
 		return &target{c, owner, name, ""}, nil
 	}
 	if !c.hasPlugin(plugin) {
-		return nil, cmp.Or(c.lost(name), c.noTool(arg))
+		return nil, cmp.Or(c.lost(name), a.noTool(c, arg))
 	}
 	i, err := c.plugin(plugin)
 	if err != nil {
 		return nil, err
+	}
+	if full := c.plugins[i].Prefix + tool; tool != "" && !c.offers(i, tool) && c.offers(i, full) {
+		tool = full // which the plugin itself has without its prefix
 	}
 	return &target{c, i, tool, plugin}, nil
 }

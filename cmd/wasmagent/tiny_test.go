@@ -131,6 +131,8 @@ var tinies = map[string]func(name string) hosttest.Plugin{
 	"cat":     other(catCommand("wasi_snapshot_preview1")),
 	"old_cat": other(catCommand("wasi_unstable")),
 	"extism":  other(extismEcho),
+	"program": other(extismProgram),
+	"sockets": other(socketCommand),
 	"reactor": other(reactor),
 	"hollow": func(name string) hosttest.Plugin {
 		return hosttest.Plugin{Name: name, Tools: []abi.ToolSpec{}}

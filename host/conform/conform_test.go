@@ -42,7 +42,7 @@ func TestFindings(t *testing.T) {
 		{"good", hosttest.Plugin{}, nil},
 		{"no tools", hosttest.Plugin{Tools: []abi.ToolSpec{}}, []string{"error manifest: tools: "}},
 		{"no memory to begin with", hosttest.Plugin{Pages: 4096},
-			[]string{"error contract: its memory begins with 4096 pages"}},
+			[]string{"error contract: its memory begins with 256 MiB"}},
 		{"warmup traps", hosttest.Plugin{Warmup: hosttest.Trap},
 			[]string{`error warmup: trapped: unreachable in function "wasmagent_warmup"`}},
 		{"random manifest", hosttest.Plugin{Describe: randomManifest},

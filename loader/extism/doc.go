@@ -16,7 +16,7 @@
 //   - The output is read when the function has returned. JSON stays JSON, any other text becomes a
 //     string, and what is no text has no JSON form.
 //   - A function that returns another number than 0, or sets an error, has failed: this is the
-//     guest's own report.
+//     guest's own report, and permanent, since it has no way to say that another time may go better.
 //   - Config is the policy's. Variables live as long as a call; with kv granted they are the
 //     plugin's own keys there, and stay.
 //   - http_request goes through the policy's rules on every hop. Extism has no way to tell a guest

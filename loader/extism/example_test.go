@@ -23,7 +23,7 @@ func Example() {
 
 	box, err := wasmagent.Open(ctx, dir, &wasmagent.Options{
 		Kinds: []loader.Kind{extism.New(nil)},
-		// What an operator's file says of plugins, policy.Read reads; here it is said in Go.
+		// What an operator's file says of plugins, policy.Open reads; here it is said in Go.
 		Policies: policies{"counter": {Functions: []loader.Function{{
 			Tool: abi.ToolSpec{
 				Name: "words", Description: "Counts the words of a text.",

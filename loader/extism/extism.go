@@ -72,8 +72,8 @@ func (k *kind) Recognize(f *host.Facts) string {
 	return ""
 }
 
-// errLinked is a manifest of several modules.
-var errLinked = errors.New("its manifest links several modules, which only Extism's own engine " +
+// ErrLinked is a manifest of several modules in the native engine.
+var ErrLinked = errors.New("its manifest links several modules, which only Extism's own engine " +
 	`does: engine = "extism-sdk" in its policy`)
 
 // FunctionsError is a policy that does not say which functions of a plugin are tools, or names some
@@ -81,6 +81,8 @@ var errLinked = errors.New("its manifest links several modules, which only Extis
 type FunctionsError struct {
 	Wrong []string // what is wrong with those it names
 	Have  []string // the functions that can be tools
+
+	Needs abi.Needs // what the plugin's manifest asks for, with every text cleaned
 }
 
 // maxTold is how many of a plugin's functions an error's text has.
@@ -115,27 +117,30 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 	m := &module{functions: map[string]loader.Function{}, maxVarBytes: said.maxVarBytes(),
 		maxResponse: said.maxResponse()}
 	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
-	if err := m.declare(facts, d.Functions); err != nil {
-		return nil, err
-	}
 	policy := d.Host
 	if said != nil {
-		m.manifest.Needs = said.needs()
 		said.lower(&policy)
+		if m.manifest.Needs, err = said.checkedNeeds(); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.declare(facts, d.Functions); err != nil {
+		return nil, err
 	}
 	// What was said is held against the same limits as any plugin's word.
 	m.manifest, err = abihost.ParseManifest(abi.AppendManifest(nil, &m.manifest))
 	if err != nil {
 		return nil, err
 	}
+	refuseAll(&policy)
 	switch {
-	case d.Engine == engineSDK:
+	case d.Engine == EngineSDK:
 		return k.compileSDK(ctx, m, said.parts(wasm), policy)
 	case d.Engine != "" && d.Engine != engineNative:
-		want := fmt.Sprintf("there is no such engine: want %q or %q", engineNative, engineSDK)
+		want := fmt.Sprintf("there is no such engine: want %q or %q", engineNative, EngineSDK)
 		return nil, &EngineError{d.Engine, []string{want}}
 	case said != nil && len(said.Wasm) > 1:
-		return nil, errLinked
+		return nil, ErrLinked
 	}
 	policy.Dialect = k.dialect
 	if m.guest, err = e.Compile(ctx, wasm, policy); err != nil {
@@ -147,13 +152,13 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 // declare makes tools of the functions that the policy names.
 func (m *module) declare(f *host.Facts, declared []loader.Function) error {
 	have := callable(f)
-	wrong := &FunctionsError{Have: have}
+	wrong := &FunctionsError{Have: have, Needs: m.manifest.Needs}
 	for _, fn := range declared {
 		if fn.Export == "" {
 			fn.Export = fn.Tool.Name
 		}
 		if !slices.Contains(have, fn.Export) {
-			wrong.Wrong = append(wrong.Wrong, fmt.Sprintf("no function %q", fn.Export))
+			wrong.Wrong = append(wrong.Wrong, whyNot(f, fn.Export))
 		}
 		if fn.Args != nil || fn.Stdin != "" {
 			wrong.Wrong = append(wrong.Wrong, fmt.Sprintf("tool %q has args or stdin, which are a command's",
@@ -169,6 +174,18 @@ func (m *module) declare(f *host.Facts, declared []loader.Function) error {
 		return wrong
 	}
 	return nil
+}
+
+// whyNot says why an export is no function that can be a tool.
+func whyNot(f *host.Facts, export string) string {
+	i := slices.IndexFunc(f.Exports, func(e host.Export) bool {
+		return e.Name == export && e.Kind == "func"
+	})
+	if i < 0 {
+		return fmt.Sprintf("no function %q", export)
+	}
+	return fmt.Sprintf("function %q is %s, and a tool takes no parameters and gives nothing or an i32",
+		export, f.Exports[i].Type)
 }
 
 // textSchema is the input schema of a function that takes one string, where the policy has none.

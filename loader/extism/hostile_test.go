@@ -178,7 +178,12 @@ var hostile = []struct {
 	{name: "a body at the limit", run: func(k *kit) asm.Instr {
 		return k.with("http_request", k.put(0, `{"url":"https://a.test"}`)+asm.LocalGet(0),
 			k.do("alloc", extism.MaxRequestBody)) + drop
-	}, want: "handler (failed): denied: http_request: the operator has not granted http"},
+	}, want: "too_large: http_request: GET https://a.test/: the body has 16777216 bytes, more than 4194304"},
+	{name: "a request that nothing allows", run: func(k *kit) asm.Instr {
+		return k.with("http_request", k.put(0, `{"url":"https://a.test","method":"post"}`)+
+			asm.LocalGet(0), asm.I64Const(0)) + drop
+	}, want: "denied: http_request: POST https://a.test/: no rule allows the host a.test; to allow it: " +
+		`{ host = "a.test", methods = ["POST"] }`},
 	{name: "a loop", run: func(*kit) asm.Instr { return asm.Loop(asm.Br(0)) },
 		give: func(p *host.Policy) { p.Limits.Time = 300 * time.Millisecond },
 		want: "handler (limit.time): exceeded its time limit of 300ms"},

@@ -5,8 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/host"
 	"github.com/wasmagent/wasmagent/host/egress"
 )
 
@@ -21,6 +23,23 @@ type request struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
 	Headers map[string]string `json:"headers"`
+}
+
+// noRules refuses every request, and says which rule would allow it.
+var noRules = sync.OnceValue(func() *egress.Client {
+	c, err := egress.New(nil)
+	if err != nil {
+		panic(err) // the defaults are good
+	}
+	return c
+})
+
+// refuseAll puts a door that tells what it refuses where the operator grants none: the guest can ask
+// for nothing, so its operator learns from the refusal what it wants.
+func refuseAll(p *host.Policy) {
+	if p.Grants.HTTP == nil {
+		p.Grants.HTTP = noRules()
+	}
 }
 
 // httpRequest sends a request through the policy's rules.

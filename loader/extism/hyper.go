@@ -123,6 +123,7 @@ func (k *hyperKind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p 
 			"it exports neither describe and call nor list_tools and call_tool"}}}
 	}
 	policy := d.Host
+	refuseAll(&policy)
 	policy.Dialect = k.dialect
 	if said != nil {
 		said.lower(&policy)

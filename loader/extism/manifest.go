@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
+	"github.com/wasmagent/wasmagent/abi/abihost"
 	"github.com/wasmagent/wasmagent/host"
 )
 
@@ -56,8 +58,8 @@ const sectionName = "extism.manifest"
 // Bundle implements loader.Bundler: it gives the main module, with the manifest and the modules
 // that are linked to it in a custom section.
 func (k *kind) Bundle(text []byte, read func(name string) ([]byte, error)) ([]byte, error) {
-	var m manifest
-	if err := json.Unmarshal(text, &m); err != nil {
+	m, err := readManifest(text)
+	if err != nil {
 		return nil, fmt.Errorf("an Extism manifest that cannot be read: %w", err)
 	}
 	if err := m.checkCount(); err != nil {
@@ -78,7 +80,7 @@ func (k *kind) Bundle(text []byte, read func(name string) ([]byte, error)) ([]by
 	if !bytes.HasPrefix(main, []byte("\x00asm")) {
 		return nil, fmt.Errorf("wasm[%d]: not a WebAssembly module", at)
 	}
-	said, err := json.Marshal(&m)
+	said, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +136,8 @@ func manifestOf(wasm []byte) (*manifest, error) {
 	if !ok {
 		return nil, nil
 	}
-	m := &manifest{}
-	if err := json.Unmarshal(payload, m); err != nil {
+	m, err := readManifest(payload)
+	if err != nil {
 		return nil, fmt.Errorf("its section %s: %w", sectionName, err)
 	}
 	if err := m.checkCount(); err != nil {
@@ -246,6 +248,45 @@ func hostNeeds(patterns []string) (needs []abi.HTTPNeed) {
 
 // maxReason is how much of the odd patterns is told, in characters.
 const maxReason = 200
+
+// checkedNeeds are the needs as any plugin's word is taken, or what is wrong with them in the
+// manifest's own terms.
+func (m *manifest) checkedNeeds() (abi.Needs, error) {
+	word := abi.Manifest{Name: "manifest", ABI: abi.Version, Needs: m.needs(),
+		Tools: []abi.ToolSpec{{Name: "tool"}}}
+	word, err := abihost.ParseManifest(abi.AppendManifest(nil, &word))
+	if field, ok := errors.AsType[*abihost.FieldError](err); ok {
+		for ours, theirs := range map[string]string{"needs.http": "allowed_hosts",
+			"needs.files": "allowed_paths", "needs.config": "config"} {
+			if strings.HasPrefix(field.Path, ours) {
+				return abi.Needs{}, fmt.Errorf("%s in its manifest: %s", theirs, field.Detail)
+			}
+		}
+	}
+	return word.Needs, err
+}
+
+// readManifest reads a manifest's text.
+func readManifest(text []byte) (*manifest, error) {
+	m := &manifest{}
+	err := json.Unmarshal(text, m)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		want := "a number"
+		switch e.Type.Kind() {
+		case reflect.String:
+			want = "a text"
+		case reflect.Slice:
+			want = "a list"
+			if e.Type.Elem().Kind() == reflect.Uint8 {
+				want = "base64"
+			}
+		case reflect.Struct, reflect.Map:
+			want = "an object"
+		}
+		return nil, fmt.Errorf("%s: want %s, have %s", cmp.Or(e.Field, "the whole"), want, e.Value)
+	}
+	return m, err
+}
 
 // lower puts the manifest's limits under a policy's, and its settings where that has none.
 func (m *manifest) lower(p *host.Policy) {

@@ -57,6 +57,14 @@ func TestBundle(t *testing.T) {
 	wasm := guest(nil)
 	sum := fmt.Sprintf("%x", sha256.Sum256(wasm))
 	data := base64.StdEncoding.EncodeToString(wasm)
+	const mostHosts = 256 // of any list of needs
+	hosts := make([]string, mostHosts+1)
+	for i := range hosts {
+		hosts[i] = fmt.Sprintf("h%d.test", i)
+	}
+	wishing := func(names []string) string {
+		return `{"wasm":[{"path":"code.wasm"}],"allowed_hosts":["` + strings.Join(names, `","`) + `"]}`
+	}
 	many := func(n int) string {
 		return `{"wasm":[` + strings.Repeat(`{"name":"x","data":"AAAA"},`, n-1) +
 			`{"path":"code.wasm"}]}`
@@ -84,7 +92,13 @@ func TestBundle(t *testing.T) {
 		{"as many as may be", many(extism.MaxModules), "its manifest links several modules, which only " +
 			`Extism's own engine does: engine = "extism-sdk" in its policy`},
 		{"no JSON", `{"wasm":`, "an Extism manifest that cannot be read: unexpected end of JSON input"},
-		{"a wrong type", `{"wasm":"code.wasm"}`, "an Extism manifest that cannot be read"},
+		{"a wrong type", `{"wasm":"code.wasm"}`, "that cannot be read: wasm: want a list, have string"},
+		{"a text for a time", `{"wasm":[],"timeout_ms":"5s"}`, "timeout_ms: want a number, have string"},
+		{"a number for a path", `{"wasm":[{"path":5}]}`, "wasm.path: want a text, have number"},
+		{"as many hosts as can be", wishing(hosts[:mostHosts]), "is not allowed: it needs http h0.test"},
+		{"too many hosts", wishing(hosts), "allowed_hosts in its manifest: "},
+		{"no bytes", `{"wasm":[{"data":{}}]}`, "wasm.data: want base64, have object"},
+		{"a list of settings", `{"wasm":[],"config":[]}`, "config: want an object, have array"},
 		{"a parent", `{"wasm":[{"path":"../code.wasm"}]}`, "it must lie in the manifest's directory"},
 		{"a parent within", `{"wasm":[{"path":"below/../../code.wasm"}]}`,
 			"it must lie in the manifest's directory"},

@@ -61,7 +61,8 @@ func (m *module) run(ctx context.Context, export string, input []byte, obs *host
 	ret, stats, err := m.guest.Run(ctx, entry, obs)
 	s, _ := ret.State.(*state)
 	if exit, ok := errors.AsType[*host.ExitError](err); ok {
-		err = &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code), Message: said(s, exit.Error())}
+		err = &abi.Failure{Code: fmt.Sprintf("exit_%d", exit.Code), Message: said(s, exit.Error()),
+			Permanent: true}
 	}
 	if err == nil {
 		err = verdict(&ret, export)
@@ -100,7 +101,8 @@ func (m *module) ready(g *host.Guest, input []byte) error {
 // command is the function of a program that has one, and ends by an exit.
 const command = "_start"
 
-// verdict is why a guest that returned has not done its work: its own report, if it made one.
+// verdict is why a guest that returned has not done its work: its own report, if it made one. It has
+// no way to say that another time may go better, so its failure counts as one that lasts.
 func verdict(r *host.Returned, export string) error {
 	s := r.State.(*state)
 	if r.Exited && !s.answered && export != command {
@@ -108,10 +110,10 @@ func verdict(r *host.Returned, export string) error {
 	}
 	if code := int32(r.Result); code != 0 {
 		return &abi.Failure{Code: fmt.Sprintf("code_%d", code),
-			Message: said(s, fmt.Sprintf("returned %d, without an error text", code))}
+			Message: said(s, fmt.Sprintf("returned %d, without an error text", code)), Permanent: true}
 	}
 	if s.failure != 0 {
-		return &abi.Failure{Message: said(s, "set an empty error")}
+		return &abi.Failure{Message: said(s, "set an empty error"), Permanent: true}
 	}
 	return nil
 }

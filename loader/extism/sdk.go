@@ -16,11 +16,11 @@ import (
 	"github.com/wasmagent/wasmagent/plugins"
 )
 
-// The names of the engines in a policy.
-const (
-	engineNative = "native" // and ""
-	engineSDK    = "extism-sdk"
-)
+// EngineSDK is the name in a policy of the engine that is Extism's own Go SDK.
+const EngineSDK = "extism-sdk"
+
+// engineNative, as "", is the engine that all other plugins run in.
+const engineNative = "native"
 
 // Limits of the engine extism-sdk.
 const (
@@ -73,7 +73,7 @@ func (k *kind) compileSDK(ctx context.Context, own *module, parts []sdkPart, pol
 		return nil, err
 	}
 	if problems := k.unkept(&policy); len(problems) > 0 {
-		return nil, &EngineError{engineSDK, problems}
+		return nil, &EngineError{EngineSDK, problems}
 	}
 	if err := checkParts(parts, &limits); err != nil {
 		return nil, err
@@ -95,8 +95,10 @@ func (k *kind) unkept(p *host.Policy) (problems []string) {
 		asked bool
 		text  string
 	}{
-		{len(k.sdkCommand) == 0, "this program was built without the SDK, or names no command that " +
-			"runs it (extism.Options.SDKCommand): leave engine out, for the native one"},
+		{len(k.sdkCommand) == 0, "this program has no command that runs the SDK: the command wasmagent " +
+			"has it unless it was built without, and a Go program gives extism.New one, " +
+			"extism.Options.SDKCommand, that calls sdkchild.Serve (loader/extism/sdkchild); leave engine " +
+			"out, for the native one"},
 		{len(p.Grants.Files) > 0, "the SDK lets links lead out of the directories that it is given: " +
 			"take files out of the policy, or engine, since the native one holds them"},
 		{p.Grants.KV != nil, "variables last as long as a call: take kv out of the policy, or engine"},
@@ -136,8 +138,8 @@ func checkParts(parts []sdkPart, limits *host.Limits) error {
 		}
 	}
 	if most := uint64(limits.Memory) / sdkPageBytes; pages > most {
-		problems = append(problems, fmt.Sprintf("its memory begins with %d pages of 64 KiB, past the "+
-			"limit of %d (limits.memory)", pages, most))
+		problems = append(problems, fmt.Sprintf("its memory begins with %g MiB, past the limit of %g MiB "+
+			"(limits.memory)", float64(pages)/pagesPerMiB, float64(most)/pagesPerMiB))
 	}
 	if len(problems) > 0 {
 		return &host.LoadError{Stage: "contract", Err: &host.ModuleError{Problems: problems}}
@@ -146,7 +148,10 @@ func checkParts(parts []sdkPart, limits *host.Limits) error {
 }
 
 // sdkPageBytes is the size of a page of linear memory.
-const sdkPageBytes = 64 << 10
+const (
+	sdkPageBytes = 64 << 10
+	pagesPerMiB  = 1 << 20 / sdkPageBytes
+)
 
 // unlinked lists the imports that there is nothing for.
 func unlinked(f *host.Facts, exports map[string]*host.Facts) (problems []string) {
@@ -165,7 +170,7 @@ func unlinked(f *host.Facts, exports map[string]*host.Facts) (problems []string)
 		}
 		if !have {
 			problems = append(problems, fmt.Sprintf("import %s.%s%s: the engine %s has no such %s",
-				abi.CleanText(im.Module, 80), abi.CleanText(im.Name, 80), im.Type, engineSDK, im.Kind))
+				abi.CleanText(im.Module, 80), abi.CleanText(im.Name, 80), im.Type, EngineSDK, im.Kind))
 		}
 	}
 	return problems

@@ -161,7 +161,7 @@ func TestSDKEngineModules(t *testing.T) {
 		"imports": {unknown.run(ok), "contract", "import env.memory_of(i32) -> i32: the engine " +
 			"extism-sdk has no such func"},
 		"memory": {large.Bytes(), "contract",
-			"65 pages of 64 KiB, past the limit of 64 (limits.memory)"},
+			"its memory begins with 4.0625 MiB, past the limit of 4 MiB (limits.memory)"},
 		"signature": {mistyped.run(ok), "instantiate", "signature mismatch"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,5 +323,29 @@ func TestSDKEngineCommand(t *testing.T) {
 		if err := dir.Plugins()[0].Err; err == nil || !strings.Contains(err.Error(), "extism-sdk") {
 			t.Errorf("got %v, want a word on the command of the engine", err)
 		}
+	}
+}
+
+// Where nothing is granted, a request is refused with the rule that would allow it, and no failure of
+// a guest is tried again: it has no word for one that may pass.
+func TestFailuresLast(t *testing.T) {
+	code := newHandmade()
+	for name, tt := range map[string]struct {
+		wasm     []byte
+		in, want string
+	}{
+		"code": {code.run(asm.I32Const(7)), "x", "code_7"},
+		"request": {fetch(), `{"url":"https://a.test/x","method":"POST"}`, "POST https://a.test/x: no rule " +
+			"allows the host a.test; to allow it: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, d loader.Decision) {
+				_, err := ask(t.Context(), openIn(t, tt.wasm, d, "run"), "run", tt.in)
+				failure, ok := errors.AsType[*abi.Failure](err)
+				if !ok || !failure.Permanent || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%v, want %s", err, tt.want)
+				}
+			})
+		})
 	}
 }

@@ -73,12 +73,15 @@ var sdkCases = []sdkCase{
 	{file: "http", export: "run_test", policy: "http jsonplaceholder.typicode.com", give: web,
 		want: `{"asked":"https://jsonplaceholder.typicode.com/todos/1"}`},
 	{file: "http", export: "run_test", fail: true,
-		want: "handler (failed): denied: http_request: the operator has not granted http"},
+		want: "handler (failed): denied: http_request: GET https://jsonplaceholder.typicode.com/todos/1: " +
+			"no rule allows the host jsonplaceholder.typicode.com; to allow it: " +
+			`{ host = "jsonplaceholder.typicode.com" }`},
 	{file: "http_headers", export: "http_get", input: `{"url":"https://extism.org"}`,
 		policy: "http extism.org", give: web, want: `{"x-many":"a,b","content-type":"application/json"}`},
 	{file: "input_offset", export: "input_offset_length", input: "hello",
 		want: `"\u0005\u0000\u0000\u0000\u0000\u0000\u0000\u0000"`},
-	{file: "lib", export: "capitalize", fail: true, want: `no function "capitalize"`},
+	{file: "lib", export: "capitalize", fail: true, want: `function "capitalize" is (i64) -> i64, and a ` +
+		`tool takes no parameters and gives nothing or an i32`},
 	{file: "log", export: "run_test", want: `""`},
 	{file: "main", export: "run_test", fail: true,
 		want: "contract: import lib.capitalize(i64) -> i64: the host has no such module"},

@@ -46,7 +46,7 @@ func startSDK(ctx context.Context, p *sdkPool) (_ *sdkProcess, err error) {
 	}
 	s.out = bufio.NewReader(out)
 	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("command of the engine %s: %w", engineSDK, err)
+		return nil, fmt.Errorf("command of the engine %s: %w", EngineSDK, err)
 	}
 	s.wait = sync.OnceValue(s.cmd.Wait)
 	defer s.killedBy(ctx)()
@@ -85,7 +85,7 @@ func (s *sdkProcess) broken(err error) error {
 	if _, ok := errors.AsType[*host.LoadError](err); ok {
 		return err
 	}
-	detail := fmt.Sprintf("its process in the engine %s ended: %v", engineSDK, err)
+	detail := fmt.Sprintf("its process in the engine %s ended: %v", EngineSDK, err)
 	if first, _, _ := strings.Cut(string(s.complain.b), "\n"); first != "" {
 		detail += ": " + abi.CleanText(first, 200)
 	}
@@ -179,12 +179,7 @@ const maxLogLine = 4096
 
 // fetch sends a request through the policy's rules.
 func (c *sdkCall) fetch(ctx context.Context, req *egress.Request) (*sdkwire.Answer, []byte) {
-	door := c.module.policy.Grants.HTTP
-	if door == nil {
-		return &sdkwire.Answer{Failure: &abi.Failure{Code: string(abi.Denied), Permanent: true,
-			Message: "http_request: the operator has not granted http to this plugin"}}, nil
-	}
-	resp, err := door.Do(ctx, req)
+	resp, err := c.module.policy.Grants.HTTP.Do(ctx, req)
 	refusal, known := errors.AsType[*egress.Error](err)
 	if !known || refusal.Sent {
 		c.stats.Effects.Requests++

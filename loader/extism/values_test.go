@@ -257,6 +257,7 @@ func TestFunctionsOfAPolicy(t *testing.T) {
 			"an Extism plugin does not describe its functions, and no policy says which are " +
 				"tools: it exports ok, run"},
 		{functionsOf("gone"), `no function "gone": it exports ok, run`},
+		{functionsOf("memory"), `no function "memory": it exports ok, run`},
 		{functionsOf("Ok"), `no function "Ok": it exports ok, run`},
 		{[]loader.Function{{Tool: abi.ToolSpec{Name: "Bad-Name"}, Export: "ok"}}, "Bad-Name"},
 	} {

@@ -21,5 +21,6 @@
 //
 // Standard output is the result: JSON as it is, any other text as a string. Where the command
 // exits with another code than 0 it has failed, and says why on standard error, the end of which
-// is in the error. That is the guest's own report, of the code exit_N.
+// is in the error. That is the guest's own report, of the code exit_N, and permanent: a code does
+// not say that another time may go better.
 package wasicmd

@@ -45,6 +45,7 @@ func (m *module) Call(ctx context.Context, call *plugins.Call, obs *host.Observe
 		}
 		return out, stats, &abi.Failure{
 			Code: fmt.Sprintf("exit_%d", exit.Code), Message: said(exit, ret.Stdout),
+			Permanent: true, // a code does not say that another time may go better
 		}
 	}
 	if err != nil {

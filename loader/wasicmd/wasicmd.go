@@ -3,6 +3,7 @@ package wasicmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ const start = "_start"
 
 // New makes the kind "command", for loader.Options.Kinds.
 func New() loader.Kind {
-	return &kind{&host.Dialect{Name: Name, Check: check}}
+	return &kind{&host.Dialect{Name: Name, Check: refuse}}
 }
 
 type kind struct{ dialect *host.Dialect }
@@ -49,6 +50,21 @@ func (k *kind) Wants() string {
 
 // Functions implements loader.Adoptable: a command is one tool.
 func (k *kind) Functions(*host.Facts) []string { return []string{""} }
+
+// refuse is check, and says once what many imports of one sort come to.
+func refuse(f *host.Facts) []string {
+	problems := check(f)
+	if slices.ContainsFunc(f.Imports, func(im host.Import) bool {
+		return strings.HasPrefix(im.Module, "wasi_") && strings.HasPrefix(im.Name, "sock_") &&
+			!slices.Contains(standardSockets, im.Name)
+	}) {
+		problems = append(problems, "commands have no sockets")
+	}
+	return problems
+}
+
+// standardSockets can be imported, and tell a command that there are no sockets.
+var standardSockets = []string{"sock_accept", "sock_recv", "sock_send", "sock_shutdown"}
 
 // check finds what keeps a module from being a command.
 func check(f *host.Facts) []string {
@@ -83,12 +99,18 @@ func (k *kind) Compile(ctx context.Context, e *host.Engine, wasm []byte, p *load
 	return m, nil
 }
 
+var errEngine = errors.New("its policy has engine, and a command has no choice of engines: remove it " +
+	"from the section")
+
 // prepare makes what can be made of the policy alone.
 func (k *kind) prepare(p *loader.Plugin, d *loader.Decision) (*module, host.Policy, error) {
 	m := &module{name: p.Name, tools: map[string]*tool{}}
 	m.manifest = abi.Manifest{Name: p.Name, ABI: abi.Version}
 	policy := d.Host
 	policy.Dialect = k.dialect
+	if d.Engine != "" {
+		return m, policy, errEngine
+	}
 	err := m.declare(d.Functions)
 	if err == nil { // what the policy says is held against the same limits as any plugin's word
 		m.manifest, err = abihost.ParseManifest(abi.AppendManifest(nil, &m.manifest))

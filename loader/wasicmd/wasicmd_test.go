@@ -99,7 +99,7 @@ func TestExit(t *testing.T) {
 	s := open(t, "tool", command(t), loader.Decision{})
 	err := s.fails("tool", `{"args": ["exit"]}`, plugins.ErrHandler, "failed")
 	f, ok := errors.AsType[*abi.Failure](err)
-	if !ok || f.Code != "exit_3" || f.Message != "no such city: Atlantis" || f.Permanent {
+	if !ok || f.Code != "exit_3" || f.Message != "no such city: Atlantis" || !f.Permanent {
 		t.Errorf("%+v", f)
 	}
 	err = s.fails("tool", `{"args": ["panic"]}`, plugins.ErrHandler, "failed")

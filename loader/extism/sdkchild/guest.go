@@ -120,7 +120,7 @@ var levels = map[extism.LogLevel]abi.Level{
 }
 
 func reported(code uint32, text string) *abi.Failure {
-	f := &abi.Failure{Message: text}
+	f := &abi.Failure{Message: text, Permanent: true} // as in the native engine
 	if code != 0 {
 		f.Code = fmt.Sprintf("code_%d", int32(code))
 	}
@@ -135,7 +135,7 @@ func fault(err error) error {
 	switch e := host.EngineFault(err).(type) {
 	case *host.ExitError:
 		return &abi.Failure{Code: fmt.Sprintf("exit_%d", e.Code),
-			Message: fmt.Sprintf("exited with code %d", e.Code)}
+			Message: fmt.Sprintf("exited with code %d", e.Code), Permanent: true}
 	case nil:
 		return err
 	default:
