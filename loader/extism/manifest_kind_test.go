@@ -67,7 +67,7 @@ func TestManifestOfHyper(t *testing.T) {
 		t.Error(p.Err)
 	}
 	p = withManifest(t, wasm, `"memory":{"max_pages":1}`, loader.Decision{})
-	if p.Err == nil || !strings.Contains(p.Err.Error(), "past the limit of 1 (limits.memory)") {
+	if p.Err == nil || !strings.Contains(p.Err.Error(), "past the limit of 64 KiB (limits.memory)") {
 		t.Errorf("%v, want the limit of a page", p.Err)
 	}
 	p = withManifest(t, wasm, `"wasm":[{"path":"code.wasm"},{"path":"code.wasm"}]`, loader.Decision{})
