@@ -26,7 +26,7 @@ type NotAllowedError struct {
 	Plugin, Path string
 	Needs        []string // not granted, such as "http api.example.com" and "kv", sorted
 	// Approval says that all is granted, and what is missing is the approval. Changed is then what
-	// is no more as it was when it was approved: "file", "needs", "policy"; nil: it never was.
+	// is no more as it was when it was approved: "file", "kind", "needs", "policy"; nil: it never was.
 	Approval bool
 	Changed  []string
 	Allow    string // what an operator would type, such as wasmagent allow fetch --kv

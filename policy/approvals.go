@@ -35,10 +35,11 @@ const (
 type approval struct {
 	Directory string   `toml:"directory"` // the real path of the file's directory
 	Plugin    string   `toml:"plugin"`
-	File      string   `toml:"file"`   // the digest of the .wasm
-	Policy    string   `toml:"policy"` // the digest of what its section says
-	Needs     []string `toml:"needs"`  // what it asked for
-	Grants    []string `toml:"grants"` // what it was given
+	File      string   `toml:"file"`           // the digest of the .wasm
+	Kind      string   `toml:"kind,omitempty"` // the contract it was taken to be written to; "": this project's
+	Policy    string   `toml:"policy"`         // the digest of what its section says
+	Needs     []string `toml:"needs"`          // what it asked for
+	Grants    []string `toml:"grants"`         // what it was given
 	Allowed   string   `toml:"allowed"`
 }
 
@@ -83,6 +84,9 @@ func (a *approval) changed(now *approval) []string {
 	var what []string
 	if a.File != now.File {
 		what = append(what, "file")
+	}
+	if a.Kind != now.Kind { // a later program may know another one
+		what = append(what, "kind")
 	}
 	if !slices.Equal(a.Needs, now.Needs) {
 		what = append(what, "needs")

@@ -34,6 +34,7 @@ host = "example.org"
 	}{
 		{"nothing", func(*world) {}, nil},
 		{"the file", func(w *world) { w.plugin.Digest = "sha256:2" }, []string{"file"}},
+		{"the kind", func(w *world) { w.plugin.Kind = "command" }, []string{"kind"}},
 		{"the needs", func(w *world) {
 			w.plugin.Manifest.Needs.HTTP = []abi.HTTPNeed{{Host: "example.org", Optional: true}}
 		}, []string{"needs"}},

@@ -104,7 +104,8 @@ func (d *decoder) table(at string, raw any, into reflect.Value) {
 func fieldsOf(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {
-		names = append(names, t.Field(i).Tag.Get("toml"))
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("toml"), ",")
+		names = append(names, name)
 	}
 	return names
 }

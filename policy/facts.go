@@ -18,8 +18,9 @@ func newApproval(pl *loader.Plugin, s *section, mounts []host.Mount) *approval {
 		real[i] = m.Host
 	}
 	return &approval{
-		Directory: pl.Dir, Plugin: pl.Name, File: pl.Digest, Policy: digest([]any{s.raw, real}),
-		Needs: needsText(&pl.Manifest.Needs, false), Grants: s.grantsText(mounts),
+		Directory: pl.Dir, Plugin: pl.Name, File: pl.Digest, Kind: pl.Kind,
+		Policy: digest([]any{s.raw, real}),
+		Needs:  needsText(&pl.Manifest.Needs, false), Grants: s.grantsText(mounts),
 	}
 }
 

@@ -104,6 +104,9 @@ func changes(was, now *approval) []Change {
 	if was.File != now.File {
 		all = append(all, Change{"file", was.File, now.File})
 	}
+	if was.Kind != now.Kind {
+		all = append(all, Change{"kind", was.Kind, now.Kind})
+	}
 	lines := func(what string, was, now []string) {
 		for _, w := range was {
 			if !slices.Contains(now, w) {
