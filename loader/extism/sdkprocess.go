@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/wasmagent/wasmagent/abi"
 	"github.com/wasmagent/wasmagent/host"
@@ -36,6 +37,7 @@ func startSDK(ctx context.Context, p *sdkPool) (_ *sdkProcess, err error) {
 	s := &sdkProcess{cmd: exec.Command(p.command[0], p.command[1:]...), complain: &complaint{},
 		most: max(p.limits.Output, p.limits.Request)}
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = os.TempDir(), []string{}, s.complain
+	s.cmd.WaitDelay = waitDelay
 	detach(s.cmd)
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -45,7 +47,7 @@ func startSDK(ctx context.Context, p *sdkPool) (_ *sdkProcess, err error) {
 		return nil, err
 	}
 	s.out = bufio.NewReader(out)
-	if err := s.cmd.Start(); err != nil {
+	if err := startApart(s.cmd); err != nil {
 		return nil, fmt.Errorf("command of the engine %s: %w", EngineSDK, err)
 	}
 	s.wait = sync.OnceValue(s.cmd.Wait)
@@ -65,6 +67,18 @@ func startSDK(ctx context.Context, p *sdkPool) (_ *sdkProcess, err error) {
 		return nil, s.broken(err)
 	}
 	return s, nil
+}
+
+// waitDelay is how long the ends of a process's pipes are waited for once it has ended: what it has
+// begun itself may hold them.
+const waitDelay = 5 * time.Second
+
+// startApart starts a process from a thread that no caller keeps for himself: the system ends the
+// process with the thread that has begun it.
+func startApart(cmd *exec.Cmd) error {
+	started := make(chan error)
+	go func() { started <- cmd.Start() }()
+	return <-started
 }
 
 // killedBy lets ctx end the process, until stop. What came before that counts, but the process is
