@@ -22,8 +22,8 @@
 // A section names a plugin, and whoever fills a directory chooses the names. So a plugin that is
 // granted anything must be allowed as the file that it is: [Policy.Review] shows what it is, asks
 // for and would get, and [Policy.Allow] records the word of an operator who has seen that, by the
-// directory's real path, the plugin's name, the digest of its file, what it asks for, and its
-// section. When one of these changed the plugin is refused until it is allowed again: it is never
+// directory's real path, the plugin's name, the digest of its file, the kind of plugin it was taken
+// for, what it asks for, and its section. When one of these changed the plugin is refused until it is allowed again: it is never
 // run with fewer grants, nor with those of another. A plugin that is granted nothing needs no
 // approval.
 //
