@@ -69,7 +69,7 @@ func TestJustOverTheSoftLimits(t *testing.T) {
 	hosttest.Compile(t, hosttest.Engine(t), at, host.Policy{})
 	load := refuse(t, over, host.Policy{})
 	for _, want := range []string{"compile: code section, function ", "1048577",
-		"the limit is 1048576", "Config.CompileCommand"} {
+		"the limit is 1048576", "CompileCommand in wasmagent.Options or host.Config"} {
 		if !strings.Contains(load.Error(), want) {
 			t.Errorf("%q is not in %q", want, load)
 		}

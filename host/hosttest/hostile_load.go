@@ -70,7 +70,7 @@ func falseCounts() (cases []Case) {
 			}
 		}), "preflight", "elements in all tables"),
 		refused("a memory of 4 GiB", Plugin{Name: "t", Pages: 65_536}.Bytes(), "contract",
-			"past the limit of 2048 (limits.memory)"),
+			"past the limit of 128 MiB (limits.memory)"),
 		refused("a name of 2^32-1 bytes",
 			changed(func(m *asm.Module) { m.Tail("\x00\x05" + huge) }), "preflight", "custom section"))
 }

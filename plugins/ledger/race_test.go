@@ -102,7 +102,13 @@ func TestTwoProcessesOneFile(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for range 2 {
-		wg.Go(func() { w.child(t, role, "") })
+		wg.Go(func() {
+			w.child(t, role, "")
+			// One that could not begin is not waited for: what it said is told.
+			if err := os.WriteFile(filepath.Join(w.dir, "ready-gone"), nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	wg.Wait()
 	lines, err := w.lines()
